@@ -16,10 +16,11 @@ bool applies(std::string_view pattern, std::string_view name, std::string_view t
 /// Measures ranges and changes the program.
 std::vector<CompressedActivation> quantize_activations(format::ModelSource& source,
                                                        const ActivationCompression& activations);
-/// Adds weights that were decompressed, or says so of those that are there, and adds those that are still compressed.
+/// Reports decompressed weights in `to`: updates their entries, or adds new ones. Also adds weights that are still
+/// compressed.
 void add_decompressed(const std::vector<compress::Decompressed>& decompressed, std::vector<CompressedWeight>& to);
 void add_compressed(const std::vector<compress::Decompressed>& compressed, std::vector<CompressedWeight>& to);
-/// `compression`: what the weight was to become; null: nothing.
+/// `compression`: the form that was requested for the weight; null: none.
 CompressedWeight public_outcome(const compress::Outcome& outcome, const WeightCompression* compression);
 
 }  // namespace moka::api

@@ -11,8 +11,8 @@
 
 namespace moka::compress {
 
-/// A weight that can be compressed, of rank 2 or more: in an ML program a constant of floats in a weight file that an
-/// operation other than constexpr_* reads, in a neural network a weight of floats.
+/// A weight of rank 2 or more that can be compressed. In an ML program, this is a constant of floats in a weight file
+/// that an operation other than constexpr_* reads. In a neural network, it is a weight of floats.
 struct Site {
   std::string name;       ///< of the constant; of the layer and its field, "conv1.weights"
   std::string operation;  ///< the type of the first operation that reads it, or of the layer
@@ -30,13 +30,13 @@ struct Recipe {
   bool keeps() const { return !prune && std::holds_alternative<std::monostate>(form); }
 };
 
-/// What became of a weight.
+/// The result for a weight.
 struct Outcome {
   Site site;
   Recipe recipe;
-  std::string skipped;  ///< why it was not compressed; empty: it was
+  std::string skipped;  ///< why the weight was not compressed; empty: it was compressed
   size_t bytes_before = 0, bytes_after = 0;
-  double signal_to_noise = 0;  ///< in dB, of the weight itself; infinite: it is exact
+  double signal_to_noise = 0;  ///< of the weight itself, in dB; infinite: exact
   double largest_error = 0;
 };
 
@@ -47,10 +47,10 @@ using Chooser = std::function<Recipe(const Site&)>;
 /// Called on one thread when a weight is done.
 using Progress = std::function<void(size_t done, size_t total)>;
 
-/// Compresses the weights for which `choose`, which is called for each in order, gives a recipe. Each is decoded again
-/// and compared with its source. All weights of programs are in one file afterwards. Errors: unsupported (no ML program
-/// or neural network, or a program for iOS 15), malformed, and internal if a decoded weight differs from its source by
-/// more than its form allows.
+/// Calls `choose` for each weight in order, and compresses the weights for which it returns a recipe. Decodes each
+/// compressed weight and compares it with its source. Puts all weights of programs into one file. Errors: unsupported
+/// (no ML program or neural network, or a program for iOS 15), malformed, internal (a decoded weight differs from its
+/// source by more than its form allows).
 Result<std::vector<Outcome>> compress(format::ModelSource& source, const Chooser& choose,
                                       const Progress& progress = nullptr);
 

@@ -7,7 +7,8 @@
 
 namespace moka::format {
 
-/// What an .mlmodel file or an .mlpackage holds, to be changed and written. Nothing is read before it is needed.
+/// The content of an .mlmodel file or an .mlpackage, which can be changed and written. Parts are read when they are
+/// needed.
 struct ModelSource {
   Message specification;
   /// Weight files by path relative to the specification: "weights/weight.bin".
@@ -18,8 +19,8 @@ struct ModelSource {
 
   /// Errors: those of opening a model; invalid_argument (a compiled model).
   static Result<ModelSource> read(const std::string& path);
-  /// Writes a package if `path` ends with .mlpackage, and else a file. What a package was read from keeps the names of
-  /// its files. Errors: invalid_argument (the path does not fit the model, or holds other files), io, those of
+  /// Writes a package if `path` ends with .mlpackage, otherwise a file. A package that was read keeps the names of its
+  /// files. Errors: invalid_argument (the path does not fit the model, or the folder has other files), io, those of
   /// Message::serialize.
   Status write(const std::string& path) const;
 };

@@ -4,12 +4,12 @@
 
 namespace moka::kernel {
 
-/// A device whose packed weights serve other machines too: it also is one of these. The packed weights of every other
-/// device serve machines of the same `Device::identity()`.
+/// A device derives from this class if machines with another `Device::identity()` can use its packed weights, too. The
+/// weights then serve all machines with the same `packing()`.
 class Packing {
  public:
   virtual ~Packing() = default;
-  /// What packed weights depend on besides the kernels' sources and keys: instruction sets, versions of libraries.
+  /// Everything that packed weights depend on besides kernels and keys: instruction sets, versions of libraries.
   virtual std::string packing() const = 0;
 };
 

@@ -12,17 +12,17 @@
 
 namespace moka::runtime {
 
-/// Told of each step as it ends. Called from the thread that predicts.
+/// Receives each step when it ends, on the thread that predicts.
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
   virtual void step(const plan::Plan& plan, const plan::Step& step, double seconds,
                     std::span<const ir::TensorView> out) = 0;
-  /// The prediction begins anew: what it told so far does not count.
+  /// The prediction starts again, so the steps received so far do not count.
   virtual void restart() {}
 };
 
-/// What the frames of one session share.
+/// State that the frames of one session share.
 struct ExecContext {
   /// The session's queue of a device with a memory of its own, opened at the first call.
   Result<kernel::Queue*> queue(const kernel::Device& device);
@@ -31,16 +31,22 @@ struct ExecContext {
   int64_t loop_limit = 1'000'000;  ///< iterations of one loop before it is an error
   ir::RandomSource random;
   TraceSink* trace = nullptr;
-  bool is_recorded = false;  ///< in the trace that is being written
+  bool is_recorded = false;  ///< whether the prediction goes into the trace that is being written
   bool is_timed() const { return trace != nullptr || is_recorded; }
-  const kernel::Device* stretch = nullptr;  ///< recorded: whose steps run now, outside of blocks
-  int depth = 0;                            ///< recorded: of blocks
-  int64_t region_end = 0;                   ///< recorded: of the last region that was waited for
+  // Only for recorded predictions:
+  const kernel::Device* stretch = nullptr;  ///< device of the steps that run now, outside of blocks
+  int depth = 0;                            ///< nesting depth of blocks
+  int64_t region_end = 0;                   ///< end of the last region that the frame waited for
   std::vector<std::pair<const kernel::Device*, std::unique_ptr<kernel::Queue>>> queues;
 };
 
-/// The memory of one plan and the arguments of its kernels, made once. Running allocates nothing unless shapes are
-/// learned on the way. Belongs to one thread at a time.
+/// Runs one plan. A frame has the memory of the plan and the arguments of its kernels. run() allocates nothing, unless
+/// the computation determines shapes. A frame belongs to one thread at a time.
+///
+///   auto frame = MOKA_TRY(Frame::make(plan, nullptr, context));
+///   frame->set_input(0, x);
+///   MOKA_TRY(frame->run());
+///   const ir::TensorView& y = frame->output(0);
 class Frame {
  public:
   /// `parent`: the frame of plan->parent. Errors: out_of_budget.
@@ -50,26 +56,26 @@ class Frame {
   Frame(const Frame&) = delete;
 
   const plan::Plan& plan() const { return *plan_; }
-  /// The bytes of its arena and of those of its blocks.
+  /// The bytes of the arenas of this frame and of its blocks.
   size_t bytes() const;
   /// Points block input `i` at its data, dense and row-major, of the planned type.
   void set_input(size_t i, void* data) { set_external(plan_->inputs[i], data); }
   /// The device in whose memory the plan keeps block input `i`, a state; nullptr: none, set_input is called.
   const kernel::Device* device_of_input(size_t i) const;
-  /// Its content there. A buffer that is new to the frame has the regions compiled again by the next run.
+  /// The buffer of such a state. If the frame did not have this buffer before, the next run compiles the regions again.
   void set_state(size_t i, std::shared_ptr<kernel::Buffer> buffer);
   /// Whether a device unpacks the pixels of block input `i`, which set_pixels gives.
   bool takes_pixels(size_t i) const;
-  /// Whether set_input must be called for such an input too.
+  /// Whether such an input also needs set_input.
   bool takes_planes(size_t i) const;
   /// The picture has the planned size, and its pixels stay valid until run ends.
   void set_pixels(size_t i, const kernel::Pixels& pixels);
   /// Whether the last run has started anything on a device.
   bool has_submitted() const { return has_submitted_; }
-  /// The type and shape that block output `i` will have, where it can be computed in any memory; null: where something
-  /// else shares its memory, or nothing is known before run.
+  /// The type and shape of block output `i` if the caller may choose its memory (place_output). Null if another value
+  /// shares its memory, or if they are unknown before run().
   const ir::TensorView* placeable_output(size_t i) const;
-  /// Computes such an output there until told otherwise, dense and row-major; null: in the frame's own memory.
+  /// From now on, computes such an output at `data`, dense and row-major; null: in the frame's own memory.
   void place_output(size_t i, void* data);
   /// Runs to the end of the block, through continuations.
   Status run();
@@ -113,7 +119,7 @@ class Frame {
   void import_values();
   void find_teams();
   void find_placeable();
-  /// Keeps a view of the place where its root is, if that moves.
+  /// Updates the view of a place whenever the memory of its root place changes.
   void follow_root(const plan::Place& place, ir::TensorView* view);
   bool is_placeable(int root) const { return placeable_[static_cast<size_t>(root)]; }
   void* object_data(const ir::Type& type, Object& object);
@@ -128,14 +134,14 @@ class Frame {
   const trace::Label* label_of(size_t s);
   const trace::Label* region_label(size_t r);
   void run_transfer(const plan::Step& step, StepData& data);
-  /// Waits for what an error left running.
+  /// After an error, waits for the regions that still run.
   void wait_for_regions();
   Status run_kernel(const plan::Step& step, StepData& data);
   /// Lists lie outside of the arena; each may grow to the memory budget.
   Status check_lists(const plan::Step& step, const StepData& data) const;
   /// Runs the frame of a block of `step`, whose errors name the operation.
   Status run_block(const plan::Step& step, Frame& block);
-  /// Runs a loop's condition after this many iterations; false: the loop ends. Fails beyond the limit of iterations.
+  /// Runs a loop's condition after `iterations` iterations. False: the loop ends. Fails beyond the limit of iterations.
   Result<bool> goes_on(const plan::Step& step, Frame& test, int64_t iterations);
   Status run_cond(const plan::Step& step, StepData& data);
   Status run_loop(const plan::Step& step, StepData& data);
@@ -161,20 +167,20 @@ class Frame {
   std::vector<std::shared_ptr<kernel::Buffer>> states_;           ///< by block input, of states on devices
   std::vector<kernel::Pixels> pixels_;                            ///< parallel to Plan::pixels
   bool has_submitted_ = false;
-  std::vector<size_t> team_ends_;  ///< for a step whose team stays for others, the end of them; else 0
+  std::vector<size_t> team_ends_;  ///< by step: end of the steps that reuse the threads of this step, or 0
   StepData pending_;
   struct Patch {
     ir::TensorView* view;
     size_t delta;  ///< as Place::delta
   };
-  std::vector<std::vector<Patch>> patches_;  ///< by root place, of memory that is not the frame's or need not be
-  std::vector<bool> placeable_;              ///< root places whose memory is an output's alone
-  std::vector<bool> placeable_outputs_;      ///< of several that have the same memory the first
+  std::vector<std::vector<Patch>> patches_;  ///< by root place, if its memory may belong to others than the frame
+  std::vector<bool> placeable_;              ///< root places whose memory only outputs use
+  std::vector<bool> placeable_outputs_;      ///< if several outputs share memory, only the first
   std::vector<std::unique_ptr<Frame>> children_;
   std::vector<Loose> loose_;
-  std::vector<const trace::Label*> labels_;  ///< by step; made when it is first recorded
+  std::vector<const trace::Label*> labels_;  ///< by step; made when the step is first recorded
   std::vector<const trace::Label*> region_labels_;
-  std::vector<int64_t> submitted_;  ///< recorded: when each region was
+  std::vector<int64_t> submitted_;  ///< for recorded predictions: when each region was submitted
   std::vector<ir::Type> key_;
   Frame* last_ = this;
 };

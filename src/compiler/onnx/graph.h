@@ -22,8 +22,8 @@ using ox::DataType;
 /// The name of a tensor in the graph.
 using Name = std::string;
 
-/// ONNX's element type. Integers of fewer than 8 bits that ONNX lacks become uint8 (Graph::tensor unpacks them);
-/// undefined: there is none.
+/// ONNX's element type for `type`, or `undefined`. Types of fewer than 8 bits that ONNX lacks become uint8, and
+/// Graph::tensor unpacks their elements.
 DataType data_type(DType type);
 
 ox::Attribute attr(std::string name, int64_t v);
@@ -37,7 +37,7 @@ ox::Attribute attr(std::string name, std::vector<std::string> v);
 ox::Attribute attr(std::string name, ox::Graph v);
 ox::Attribute attr(std::string name, ox::Tensor v);
 
-/// The graph being written: its nodes, initializers, and the tensors that stand for values of the function.
+/// The graph that is written: its nodes, its initializers, and the tensors that represent values of the function.
 class Graph {
  public:
   Graph(const ir::Function& function, int opset, bool may_raise);
@@ -48,17 +48,17 @@ class Graph {
   int opset() const { return opset_; }
   int required() const { return required_; }
 
-  /// The tensor of a value; empty: it has none.
+  /// The tensor that represents a value; empty if there is none.
   Name value(const ir::Value* v);
-  /// The same as int64. An int32 that was int64 before needs no node.
+  /// The tensor of a value, converted to int64. A value that the graph already has as int64 needs no node.
   Name int64(const ir::Value* v);
-  /// Whether the graph has it as int64, and not as its own type.
+  /// Whether the graph has the value as int64 instead of its own type.
   bool has_int64(const ir::Value* v) const;
   void set(const ir::Value* v, const Name& name);
   /// Sets a value of type int32 that the graph has as int64.
   void set_int64(const ir::Value* v, const Name& name);
 
-  /// An initializer. Refers to the data of large tensors; equal ones are written once.
+  /// Adds an initializer. Refers to the data of large tensors. Equal tensors are written once.
   Name tensor(const ir::Tensor& t);
   Name int64s(std::span<const int64_t> values);  ///< rank 1
   Name int64_scalar(int64_t v);
@@ -72,19 +72,19 @@ class Graph {
   Name fresh(const std::string& base);
   void reserve(const std::string& name) { taken_.insert(name); }
 
-  /// Opens an inner graph, to which nodes go until `close`.
+  /// Opens an inner graph. New nodes go there until `close`.
   void open();
   ox::Graph close(const std::string& name);
 
   /// Gives the tensor another name, in all nodes.
   void rename(const Name& from, const Name& to);
   size_t open_nodes() const { return scopes_.back().graph.nodes.size(); }
-  /// The same among the nodes from `first` on of the graph that is open. False: none of them makes the tensor.
+  /// The same, but only in the open graph's nodes from `first` on. Returns false if none of them makes the tensor.
   bool rename_recent(const Name& from, const Name& to, size_t first);
 
   /// Tensors that hold the current value of states.
   std::map<const ir::Value*, Name> states;
-  bool again = false;                      ///< a block is written a second time: its values keep the names of the first
+  bool again = false;                      ///< a block is written for the second time; its values keep their names
   std::map<const void*, Name> transposed;  ///< copies of weights, by the data of the original
   /// Dictionaries and lists that the graph has as tensors, and the types of these.
   std::map<const ir::Value*, ir::Type> represented;
@@ -113,7 +113,7 @@ class Graph {
   bool may_raise_;
 };
 
-/// The type and dimensions of a value; dimensions without a size get names where the program knows that they are equal.
+/// The type and dimensions of a value. Unknown dimensions that the program knows to be equal get the same name.
 ox::ValueInfo value_info(const std::string& name, const ir::Type& type);
 
 }  // namespace moka::compiler::onnx

@@ -17,8 +17,8 @@ struct Row {
   int64_t at;  ///< index of the first tile in its chunk
 };
 
-/// Tiles that go through all steps before the next chunk: the tiles [begin, end) of each of some planes. A plane is an
-/// output slice of an image. Tiles of later planes follow in `end`.
+/// Tiles that go through all steps together: the tiles [begin, end) of `planes` planes from `plane` on. A plane is an
+/// output slice of an image.
 struct Chunk {
   int64_t plane, planes;  ///< the first, and how many
   int64_t begin, end;
@@ -37,7 +37,7 @@ struct WinogradBlocking {
   int64_t down, across, tiles;    ///< tiles along the lines and columns of a slice; all tiles
   int64_t slabs, spans;           ///< divisions of the slices and of a slice's tiles, if slices are summed
   int64_t chunks, parts;          ///< divisions of the tiles and of the output channels
-  int64_t chunk;                  ///< most tiles per division
+  int64_t chunk;                  ///< tiles per division at most
   int64_t in_step, out_step;      ///< floats from point to point in a chunk's transformed tiles and in their products
 
   int64_t panel() const { return vector::gemm().panel; }
@@ -50,8 +50,8 @@ struct WinogradBlocking {
   int64_t sums() const { return f->points() * (in_step + out_step); }
   /// Outputs of a tile.
   int64_t pixels() const { return f->down.out * f->across.out; }
-  /// Bytes for the tiles of a chunk: sums() floats, a byte for each block of output channels, another one, and what
-  /// OddPixels needs.
+  /// Bytes for the tiles of a chunk: sums() floats, and for each tile a byte per block of output channels, one more
+  /// byte, and the bytes of OddPixels.
   int64_t scratch() const { return sums() * 4 + chunk * (out_groups + 1 + 1 + pixels()); }
   /// Lines and columns of y that a row of tiles covers.
   std::pair<int64_t, int64_t> outputs(const Row& r) const {
@@ -75,7 +75,7 @@ struct WinogradBlocking {
 
   Chunk chunk_of(int64_t i) const;
 
-  /// Calls f for the tiles of a chunk and for those at their places in `more` slices after it.
+  /// Calls f for the tiles of a chunk, and for the tiles at the same places in the `more` slices after it.
   template <class F>
   void each_row(const Chunk& c, int64_t more, F call) const {
     for (int64_t i = 0; i < c.planes + more; i++)

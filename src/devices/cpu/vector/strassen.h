@@ -21,8 +21,8 @@
 /// squares that left() sums show which rows differ too much in size.
 namespace moka::devices::cpu::vector {
 
-constexpr int kStrassenSums = 4;       // sums of quarters, of a as of b
-constexpr int64_t kStrassenRows = 32;  // least rows of a quarter
+constexpr int kStrassenSums = 4;       // number of sums s of quarters of a, and of sums t of quarters of b
+constexpr int64_t kStrassenRows = 32;  // rows of a quarter at least
 
 /// A product of some rows and two panels of vector/gemm.h, over a part of the depth.
 struct StrassenPart {
@@ -42,8 +42,8 @@ struct StrassenPart {
   int64_t c_lower;      ///< floats from c11 to c21, and from c12 to c22
   bool add;             ///< add to c
   const float* bias;    ///< bias of both panels, added too; or null
-  float* instead;       ///< memory for the first row of c21 and c22, in place of c; or null
-  const float* ahead;   ///< memory that is read next and should be prefetched: `lines` cache lines
+  float* instead;       ///< memory that gets the first row of c21 and c22 instead of c; or null
+  const float* ahead;   ///< the `lines` cache lines to prefetch, because they are read next
   int64_t ahead_right;  ///< floats from `ahead` to as many lines of the right panel
   int64_t lines;
 };

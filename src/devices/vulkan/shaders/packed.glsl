@@ -1,6 +1,6 @@
-// Weights as a model stores them: codes of 4 or 8 bits in words, the lowest bits first, each row from a new word on.
-// An element is (code or table[code] - offset) * scale. A scale holds for scale_rows rows and scale_depth of their
-// elements, a table for table_rows rows.
+// Weights in the form in which a model stores them: codes of 4 or 8 bits in words, the lowest bits first. Each row begins
+// with a new word. An element is (code - offset) * scale or (table[code] - offset) * scale. A scale applies to
+// scale_rows rows and scale_depth of their elements, a table to table_rows rows.
 layout(constant_id = 0) const uint kBits = 8;
 layout(constant_id = 1) const bool kSigned = false;
 layout(constant_id = 2) const bool kTable = false;

@@ -130,11 +130,13 @@ typedef struct moka_configuration {
   const char* rates;      /* measured rates of the units: a path, "default", "off"; NULL: $MOKA_RATES, else default */
   const char* identity;   /* text of age identities that open an encrypted model; NULL: $MOKA_IDENTITY */
   const char* passphrase; /* of an encrypted model; NULL: $MOKA_PASSPHRASE, $MOKA_PASSPHRASE_FILE */
+  int low_memory;         /* 1: weights stay as the file stores them and are expanded in every prediction */
+  int pack_while_loading; /* 1: loading packs all weights, so that all predictions take equally long */
 } moka_configuration;
 #define MOKA_CONFIGURATION_INIT                                                                                        \
   {                                                                                                                    \
     sizeof(moka_configuration), MOKA_ALL, 0, 0, 1, 1, 0, 1000000, 8, NULL, NULL, NULL, MOKA_MEASURE_NO, NULL, NULL, 0, \
-        NULL, 0, NULL, NULL, NULL                                                                                      \
+        NULL, 0, NULL, NULL, NULL, 0, 0                                                                                \
   }
 
 /* A file with a path relative to the specification: "weights/weight.bin". */

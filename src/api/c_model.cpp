@@ -46,6 +46,8 @@ moka::ModelConfiguration to_configuration(const moka_configuration* c) {
   out.memory_budget = c->memory_budget;
   out.loop_limit = c->loop_limit;
   out.cached_shapes = c->cached_shapes;
+  out.low_memory = c->low_memory != 0;
+  out.pack_while_loading = c->pack_while_loading != 0;
   if (c->function_name != nullptr) out.function_name = c->function_name;
   if (c->device != nullptr) out.device = c->device;
   if (c->kernel_cache != nullptr) out.kernel_cache = c->kernel_cache;

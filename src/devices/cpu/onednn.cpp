@@ -93,6 +93,12 @@ size_t append_epilogues(const kernel::MatchCall& m, dnnl::post_ops& to) {
   return n;
 }
 
+dnnl::post_ops without_epilogues(const kernel::MatchCall& m) {
+  dnnl::post_ops post;
+  if (m.call.has_addend()) post.append_sum();
+  return post;
+}
+
 void add_afterwards(kernel::KernelChoice& c, const kernel::MatchCall& m) {
   const auto at = static_cast<size_t>(m.call.arg_index("addend"));
   const int64_t count = m.outputs[0].shape().count();

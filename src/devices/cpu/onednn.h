@@ -1,11 +1,13 @@
 #pragma once
 
 #include <dnnl.hpp>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "devices/cpu/common/activations.h"
 #include "kernel/kernel.h"
 
 /// Shared by the kernels that use oneDNN.
@@ -52,6 +54,8 @@ Dims dims_of(const ir::Shape& shape);
 size_t append_epilogues(const kernel::MatchCall& m, dnnl::post_ops& to);
 /// Makes `c` add the addend after its run. `c` must be complete, row-major, of one part and without epilogues.
 void add_afterwards(kernel::KernelChoice& c, const kernel::MatchCall& m);
+/// The addend alone, without the epilogues.
+dnnl::post_ops without_epilogues(const kernel::MatchCall& m);
 /// Attributes with user-managed scratch memory.
 dnnl::primitive_attr attributes(const dnnl::post_ops& post = {});
 /// Whether the implementation is a plain loop nest.
@@ -87,6 +91,16 @@ class Launch {
   /// The primitive adds this input, which is copied to the result's memory before the run.
   void addend(int arg) { addend_ = arg; }
 
+  /// oneDNN's post-ops turn NaN into numbers. So a run whose inputs are not finite uses the primitive that `make`
+  /// makes, which has no post-ops but the addend's, and then applies `after` to the result.
+  struct Plain {
+    std::function<dnnl::primitive_desc_base()> make;
+    std::vector<Activation> after;
+    ir::Shape shape;  ///< of this part's result
+    Layout layout;
+  };
+  void plain(Plain p) { plain_ = std::move(p); }
+
   enum class From : uint8_t { in, out, packed, scratch };
   struct Argument {
     int id = 0;
@@ -99,11 +113,13 @@ class Launch {
   const dnnl::primitive_desc_base& primitive() const { return primitive_; }
   const std::vector<Argument>& arguments() const { return arguments_; }
   int addend() const { return addend_; }
+  const Plain& plain() const { return plain_; }
 
  private:
   dnnl::primitive_desc_base primitive_;
   std::vector<Argument> arguments_;
   int addend_ = -1;
+  Plain plain_;
 };
 
 /// A choice with kernel, note, tiles, thread_scratch, in_place, in_prepare_only, prepare and run set.

@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "devices/cpu/onednn.h"
+#include "devices/cpu/vector/winograd.h"
 
 namespace moka::devices::cpu::onednn {
 
@@ -51,12 +54,65 @@ void generate_products() {
   });
 }
 
+bool are_finite(const void* data, const Desc& desc) {
+  const auto* x = static_cast<const float*>(data);
+  const auto n = static_cast<int64_t>(desc.get_size() / sizeof(float));
+  const int64_t whole = n - n % vector::winograds().block;
+  return vector::winograds().are_finite(x, whole) &&
+         std::all_of(x + whole, x + n, [](float v) { return std::isfinite(v); });
+}
+
+/// Launch::plain, made when a run first needs it.
+class Plain {
+ public:
+  explicit Plain(const Launch::Plain& how) : how_(how) {}
+  bool is_needed() const { return how_.make != nullptr; }
+
+  /// Allocates: inputs are hardly ever NaN or infinite.
+  Status run(std::span<const Launch::Argument> arguments, std::span<void* const> data) {
+    OneThread scope;
+    try {
+      std::call_once(once_, [this] {
+        pd_ = how_.make();
+        if (pd_.get(true) != nullptr) primitive_ = dnnl::primitive(pd_.get());
+      });
+      if (!primitive_) return fail(ErrorCode::internal, "oneDNN has no primitive without post-ops");
+      std::unordered_map<int, dnnl::memory> memories;
+      float* y = nullptr;
+      for (size_t i = 0; i < arguments.size(); i++) {
+        const Launch::Argument& a = arguments[i];
+        if (a.from == Launch::From::scratch) continue;
+        if (a.from == Launch::From::out) y = static_cast<float*>(data[i]);
+        memories.insert({a.id, dnnl::memory(a.desc, engine(), data[i])});
+      }
+      memories.insert({DNNL_ARG_SCRATCHPAD, dnnl::memory(pd_.query_md(dnnl::query::scratchpad_md, 0), engine())});
+      dnnl::stream stream(engine());
+      primitive_.execute(stream, memories);
+      stream.wait();
+      const int64_t n = storage_count(how_.shape, how_.layout);
+      if (how_.layout == blocked())
+        finish_blocked(how_.shape, nullptr, how_.after, y, 0, n);
+      else
+        apply_all(how_.after, y, n);
+    } catch (const dnnl::error& e) {
+      return fail(ErrorCode::internal, "oneDNN: ", e.what());
+    }
+    return {};
+  }
+
+ private:
+  const Launch::Plain how_;
+  std::once_flag once_;
+  dnnl::primitive_desc_base pd_;
+  dnnl::primitive primitive_;
+};
+
 /// A primitive that many threads may run at once. Each run takes a set of memory objects, preferably one that already
 /// points to its data. A new set is made when more runs overlap than ever before.
 class Shared {
  public:
   explicit Shared(const Launch& launch)
-      : arguments(launch.arguments()), pd(launch.primitive()), addend(launch.addend()) {
+      : arguments(launch.arguments()), pd(launch.primitive()), addend(launch.addend()), plain_(launch.plain()) {
     const Desc scratch = pd.query_md(dnnl::query::scratchpad_md, 0);
     if ((scratch_bytes = scratch.get_size()) > 0)
       arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch, Launch::From::scratch, 0, 0, {}});
@@ -87,6 +143,7 @@ class Shared {
         };
         packed[i] =
             MOKA_TRY(context.pack(a.index, cat(key_of(a.plain, a.desc), " at ", a.offset), a.desc.get_size(), reorder));
+        if (plain_.is_needed()) finite_weights_ = are_finite(packed[i].get(), a.desc);
       }
     } catch (const dnnl::error& e) {
       return fail(ErrorCode::internal, "oneDNN: ", e.what());
@@ -111,6 +168,7 @@ class Shared {
         case Launch::From::scratch: data[i] = args.own<std::byte>(); break;
       }
     }
+    if (plain_.is_needed() && !has_finite_inputs(data)) return plain_.run(arguments, std::span(data));
     std::unique_ptr<Slot> slot = take(data);
     if (!slot) {
       try {
@@ -170,8 +228,20 @@ class Shared {
     free_.push_back(std::move(slot));
   }
 
+  bool has_finite_inputs(const std::array<void*, kMaxArguments>& data) const {
+    if (!finite_weights_) return false;
+    for (size_t i = 0; i < arguments.size(); i++) {
+      const Launch::From from = arguments[i].from;
+      if (from == Launch::From::in || (from == Launch::From::out && addend >= 0))
+        if (!are_finite(data[i], arguments[i].desc)) return false;
+    }
+    return true;
+  }
+
   std::mutex mutex_;
   std::vector<std::unique_ptr<Slot>> free_;
+  Plain plain_;
+  bool finite_weights_ = true;
 };
 
 }  // namespace

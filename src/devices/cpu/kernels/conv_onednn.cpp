@@ -145,6 +145,11 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
         if (bias) launch.in(DNNL_ARG_BIAS, pd.bias_desc(), call.arg_index("bias"), part.channel);
         launch.out(DNNL_ARG_DST, pd.dst_desc(), out.first);
         if (m.call.has_addend() && f.fused) launch.addend(call.arg_index("addend"));
+        if (f.fused && !m.epilogue.empty())
+          launch.plain({[=, plain = attributes(without_epilogues(m)), b = bias ? row_major({part.channels}) : Desc()] {
+                          return make(pd.src_desc(), pd.weights_desc(), b, pd.dst_desc(), g, plain);
+                        },
+                        activations_of(m.epilogue), out.shape, f.out});
       }
       if (launches.size() < parts.size()) continue;
       m.threads = static_cast<int>(parts.size());
@@ -234,6 +239,10 @@ Match match_pool(const MatchCall& given, algorithm a) {
         Launch& launch = launches.emplace_back(pd);
         launch.in(DNNL_ARG_SRC, pd.src_desc(), m.call.arg_index("x"), in.first);
         launch.out(DNNL_ARG_DST, pd.dst_desc(), out.first);
+        if (fused && !m.epilogue.empty())
+          launch.plain(
+              {[=] { return dnnl::pooling_forward::primitive_desc(d, attributes(dnnl::post_ops()), engine(), true); },
+               activations_of(m.epilogue), out.shape, l});
       }
       if (launches.size() < parts.size()) continue;
       m.threads = static_cast<int>(parts.size());

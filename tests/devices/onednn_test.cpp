@@ -1,0 +1,70 @@
+#include "devices/graph_util.h"
+
+namespace moka::devices_test {
+
+using namespace ir;
+
+namespace {
+
+/// One element of the input, the weight or the addend is NaN or infinite, and an activation follows.
+struct OddCase {
+  std::string_view kernel;
+  std::string op;
+  Shape x, weight;
+  std::string part;  ///< the odd one
+  bool constant = true;
+};
+
+void check_odd(const OddCase& c, float odd, const std::string& after) {
+  SCOPED_TRACE(cat(c.kernel, " ", c.part, " ", odd, " ", after));
+  Graph g;
+  Tensor x = g.random(c.x, 0.5f, 1), weight = g.random(c.weight, -0.1f, 0.1f);
+  if (c.part == "x") x.mut<float>()[static_cast<size_t>(c.x.count() / 2)] = odd;
+  if (c.part == "weight") weight.mut<float>()[static_cast<size_t>(c.weight.count() / 2)] = odd;
+  std::vector<NamedArg> args{{"x", g.input_of(x)}};
+  if (c.op == "avg_pool") {
+    args.insert(args.end(), {{"kernel_sizes", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pad_type", "valid"}});
+  } else if (c.constant) {
+    args.emplace_back("weight", weight);
+  } else {
+    args.emplace_back("weight", g.input_of(weight));
+  }
+  Value* y = g.op(c.op, args);
+  ASSERT_NE(y, nullptr);
+  y->producer()->epilogue = {{after}};
+  if (after == "clip") y->producer()->epilogue = {{after, -0.5f, 2}};
+  if (c.part == "addend") {
+    Tensor addend = g.random(y->type.shape());
+    addend.mut<float>()[7] = odd;
+    y->producer()->set_input("addend", {g.input_of(addend)});
+  }
+  const Run r = expect_same_by(c.kernel, g, y);
+  int64_t finite = 0;
+  for (float v : r.outputs[0].as<float>()) finite += std::isfinite(v);
+  EXPECT_GT(finite, 0);
+}
+
+/// oneDNN's own post-ops turn NaN into numbers: relu(NaN) would be 0.
+TEST(OneDnn, KeepsNaNBeforeActivations) {
+  const OddCase cases[] = {
+      {"cpu.conv.onednn", "conv", {1, 32, 12, 12}, {32, 32, 3, 3}, "x"},
+      {"cpu.conv.onednn", "conv", {1, 32, 12, 12}, {32, 32, 3, 3}, "weight"},
+      {"cpu.conv.onednn", "conv", {1, 32, 12, 12}, {32, 32, 3, 3}, "addend"},
+      {"cpu.conv.onednn", "conv", {1, 35, 9, 9}, {21, 35, 3, 3}, "x"},
+      {"cpu.conv.onednn", "conv", {1, 3, 30, 30}, {24, 3, 3, 3}, "x"},
+      {"cpu.conv.onednn", "conv", {3, 32, 50}, {32, 32, 5}, "x"},
+      {"cpu.conv.onednn", "conv", {1, 16, 6, 6, 6}, {16, 16, 3, 3, 3}, "x"},
+      {"cpu.conv.onednn_rows", "conv", {1, 32, 12, 12}, {32, 32, 3, 3}, "x"},
+      {"cpu.conv.onednn_last", "conv", {1, 32, 12, 12}, {32, 32, 3, 3}, "x"},
+      {"cpu.conv.onednn_rows", "conv", {1, 16, 12, 12}, {16, 16, 3, 3}, "weight", false},
+      {"cpu.conv_transpose.onednn", "conv_transpose", {1, 32, 12, 12}, {32, 32, 3, 3}, "x"},
+      {"cpu.avg_pool.onednn", "avg_pool", {1, 32, 13, 13}, {1}, "x"},
+  };
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const OddCase& c : cases)
+    for (float odd : {std::nanf(""), inf, -inf})
+      for (const char* after : {"relu", "clip", "moka_hard_swish", "sigmoid", "exp"}) check_odd(c, odd, after);
+}
+
+}  // namespace
+}  // namespace moka::devices_test

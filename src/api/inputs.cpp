@@ -229,13 +229,15 @@ Result<ir::Type> default_type(const import::FeatureDescription& f, const ir::Typ
   return declared;
 }
 
-bool chooses_default(const import::FeatureDescription& f) {
+bool has_default_at_limit(const import::FeatureDescription& f) {
+  const auto at_limit = [](int64_t size, const import::SizeRange& r) {
+    return r.lower != r.upper && (size == r.lower || size == r.upper);
+  };
   const import::MultiArrayConstraint& a = f.array;
-  bool chosen = !a.enumerated.empty() || !f.image.enumerated.empty();
-  for (size_t i = 0; i < a.ranges.size() && i < a.shape.size(); i++) chosen |= a.shape[i] != a.ranges[i].lower;
-  if (f.image.width_range) chosen |= f.image.width != f.image.width_range->lower;
-  if (f.image.height_range) chosen |= f.image.height != f.image.height_range->lower;
-  return chosen;
+  for (size_t i = 0; i < a.ranges.size() && i < a.shape.size(); i++)
+    if (at_limit(a.shape[i], a.ranges[i])) return true;
+  return (f.image.width_range && at_limit(f.image.width, *f.image.width_range)) ||
+         (f.image.height_range && at_limit(f.image.height, *f.image.height_range));
 }
 
 Result<void*> bind_default(const import::FeatureDescription& f, const ir::Type& type, runtime::Model::Session& s,

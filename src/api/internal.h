@@ -53,8 +53,8 @@ Result<ir::Type> input_type(const import::FeatureDescription& feature, const ir:
                             const FeatureValue& value);
 /// The type of a missing optional input. `batch`: the batch of the given inputs, used when `declared` has rank 5.
 Result<ir::Type> default_type(const import::FeatureDescription& feature, const ir::Type& declared, int64_t batch = 1);
-/// Whether the default size of a flexible input differs from its smallest allowed size.
-bool chooses_default(const import::FeatureDescription& feature);
+/// Whether the default size of a flexible dimension is its smallest or its largest allowed size.
+bool has_default_at_limit(const import::FeatureDescription& feature);
 
 /// The description of input `index`, `input`, of the function's body, whose inputs come first and whose states follow.
 const import::FeatureDescription& feature_of(const import::FunctionDescription& function, const ir::Value& input,

@@ -135,23 +135,22 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
 
   start = Clock::now();
   std::vector<ir::Type> types;
-  bool concrete = !impl->sequences_only, flexible = false, chosen = false;
+  bool concrete = !impl->sequences_only, flexible = false, at_limit = false;
   for (const auto& v : impl->model->ir().body().inputs()) {
     const import::FeatureDescription& x = api::feature_of(f, *v, types.size());
     auto t = api::default_type(x, v->type);
     concrete &= t.ok() && (t->is_concrete() || t->is_state());
     flexible |= v->type.is_tensor() && !v->type.is_concrete();
-    chosen |= api::chooses_default(x);
+    at_limit |= api::has_default_at_limit(x);
     if (t.ok()) types.push_back(*t);
   }
-  // Default sizes that the model states must fit each other; Core ML refuses the model otherwise. Lowest sizes are only
-  // what converters write when no default was chosen. They may contradict each other while the sizes of real inputs
-  // fit.
+  // Default sizes must fit each other; Core ML refuses the model otherwise. It accepts contradictions of the lowest and
+  // the highest sizes, which converters write when no default was chosen, because the sizes of real inputs may fit.
   if (concrete && types.size() == impl->model->ir().body().inputs().size()) {
     auto planned = impl->model->plan(types);
     if (!planned.ok()) {
       const ErrorCode code = planned.error().code();
-      const bool tolerated = flexible && (code == ErrorCode::data || (code == ErrorCode::invalid_argument && !chosen));
+      const bool tolerated = flexible && (code == ErrorCode::data || (code == ErrorCode::invalid_argument && at_limit));
       Error error = api::blamed(std::move(planned).error(), impl->source->file ? ErrorCode::malformed : code);
       if (!flexible) api::raise(error);
       if (!tolerated) api::raise(std::move(error).in("with the default sizes of the inputs"));

@@ -39,13 +39,22 @@ TEST(FlexibleShapes, ChosenDefaultsMustFit) {
                [] { Model::load(MOKA_GOLDEN "/flexible/contradictory.mlmodel"); });
 }
 
-/// By default the first has 1. Converters write this for "any size", and Core ML loads it.
-TEST(FlexibleShapes, LowestSizesNeedNotFit) {
-  Model m = Model::load(MOKA_GOLDEN "/flexible/lowest.mlmodel");
-  EXPECT_EQ(m.predict({{"x", counting({3})}, {"z", counting({3})}}).array("y").shape(), (std::vector<int64_t>{2, 3}));
-  expect_error(ErrorKind::invalid_argument, {"'pile' (stack)", "[2]", "[3]"}, [&] {
-    m.predict({{"x", counting({2})}, {"z", counting({3})}});
-  });
+/// By default the first has 1 or 9. Converters write this for "any size", and Core ML loads it.
+TEST(FlexibleShapes, LowestAndHighestSizesNeedNotFit) {
+  for (const char* path : {MOKA_GOLDEN "/flexible/lowest.mlmodel", MOKA_GOLDEN "/flexible/highest.mlmodel"}) {
+    Model m = Model::load(path);
+    EXPECT_EQ(m.predict({{"x", counting({3})}, {"z", counting({3})}}).array("y").shape(), (std::vector<int64_t>{2, 3}));
+    expect_error(ErrorKind::invalid_argument, {"'pile' (stack)", "[2]", "[3]"}, [&] {
+      m.predict({{"x", counting({2})}, {"z", counting({3})}});
+    });
+  }
+}
+
+/// Of [1..9, 1..9] the defaults are 1 and 2, where the other input is [3, 2].
+TEST(FlexibleShapes, OneLowestSizeIsEnough) {
+  Model m = Model::load(MOKA_GOLDEN "/flexible/partly_lowest.mlmodel");
+  EXPECT_EQ(m.predict({{"x", counting({3, 2})}, {"z", counting({3, 2})}}).array("y").shape(),
+            (std::vector<int64_t>{2, 3, 2}));
 }
 
 /// A shape that depends on an input's shape is known once the input is given. The plan is then complete and has no

@@ -1,8 +1,8 @@
 """Writes tests/golden/flexible/.
 
 Two neural networks of one rectifier have an input with a range of shapes, and one with a set. One adds two inputs of
-listed shapes. In two the default shapes contradict each other: stated defaults in one, lowest sizes in the other. An ML
-program adds an input of listed shapes to one with a range, and gives float16 of a shape that is not described."""
+listed shapes. In four the default shapes contradict each other: stated defaults in one, lowest and highest sizes in the
+others. An ML program adds an input of listed shapes to one with a range, and gives float16 of a shape that is not described."""
 import pathlib
 
 from coremltools.proto import FeatureTypes_pb2, MIL_pb2, Model_pb2
@@ -44,6 +44,13 @@ layer.stack.axis = 0
 (folder / "contradictory.mlmodel").write_bytes(stacked.SerializeToString())
 stacked.description.input[0].type.multiArrayType.shape[:] = [1]
 (folder / "lowest.mlmodel").write_bytes(stacked.SerializeToString())
+stacked.description.input[0].type.multiArrayType.shape[:] = [9]
+(folder / "highest.mlmodel").write_bytes(stacked.SerializeToString())
+first = stacked.description.input[0].type.multiArrayType
+first.shape[:] = [1, 2]
+first.shapeRange.sizeRanges.add(lowerBound=1, upperBound=9)
+other.type.multiArrayType.shape[:] = [3, 2]
+(folder / "partly_lowest.mlmodel").write_bytes(stacked.SerializeToString())
 
 pair = Model_pb2.Model(specificationVersion=4)
 for features, name in ((pair.description.input, "a"), (pair.description.input, "b"), (pair.description.output, "y")):

@@ -55,7 +55,7 @@ struct ModelConfiguration {
   ComputeUnits compute_units = ComputeUnits::all;
   std::string function_name;  ///< empty: the default function
   Precision precision = Precision::at_least;
-  int threads = 0;  ///< threads per prediction; 0: one per core, or one per entry of `processors`
+  int threads = 0;  ///< threads per prediction, at most 1024; 0: one per core, or one per entry of `processors`
   /// Processor numbers of the operating system on which worker threads run. The thread that loads or predicts stays
   /// where its caller bound it. Empty: the workers run where the caller's thread may run.
   std::vector<int> processors;

@@ -112,7 +112,7 @@ typedef struct moka_configuration {
   size_t struct_size; /* sizeof(moka_configuration) of the caller */
   moka_compute_units compute_units;
   int exact_precision;       /* 0: float16 values may be kept in float32; 1: every value is rounded to its type */
-  int threads;               /* threads per prediction; 0: one per core */
+  int threads;               /* threads per prediction, at most 1024; 0: one per core */
   int optimize;              /* run the passes */
   int reuse_buffers;         /* 0: values never share memory; for debugging */
   size_t memory_budget;      /* limit in bytes on what a model can make Moka allocate; 0: no limit */

@@ -26,7 +26,7 @@ def _of_torch(tensor: Any) -> np.ndarray:
 
 
 def as_array(value: Any) -> np.ndarray:
-    """An array of a type that multi-arrays support, in the machine's byte order. Raises TypeError, ValueError."""
+    """An aligned array of a type that multi-arrays support, in the machine's byte order. Raises TypeError, ValueError."""
     if hasattr(value, "detach") and _is_of(value, "torch"):
         value = _of_torch(value)
     elif hasattr(value, "toarray") and not hasattr(value, "__array__"):
@@ -55,6 +55,8 @@ def as_array(value: Any) -> np.ndarray:
         array = array.astype(np.float64)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
+    if not array.flags.aligned:
+        array = array.copy()
     return np.ascontiguousarray(array) if array.ndim else array
 
 
@@ -111,7 +113,7 @@ def _column(values: Any) -> Any:
     array = np.asarray(values)
     if array.dtype.kind in "OUST":
         return [str(v) for v in array] if array.ndim == 1 and all(isinstance(v, str) for v in array) else as_array(array)
-    return array if array.dtype.kind in "biuf" and array.dtype.isnative else as_array(array)
+    return array if array.dtype.kind in "biuf" and array.dtype.isnative and array.flags.aligned else as_array(array)
 
 
 def _of_matrix(matrix: Any, inputs: Sequence[Any]) -> Dict[str, Any]:

@@ -1,7 +1,8 @@
 """How a model is loaded: Model's keyword arguments become a ModelConfiguration."""
 
+import operator
 import os
-from typing import Any, Dict
+from typing import Any, Dict, List, Mapping, Union
 
 from . import _moka
 
@@ -19,7 +20,7 @@ _MEASURE = {
 }
 
 #: Fields of ModelConfiguration that have the argument's name and type.
-_SAME = ("threads", "memory_budget", "low_memory", "pack_while_loading", "optimize", "strict")
+_SAME = ("low_memory", "pack_while_loading", "optimize", "strict")
 #: Arguments that are a path, a word or None.
 _PATHS = ("kernel_cache", "cache", "rates", "neural_engine_rules")
 
@@ -31,6 +32,24 @@ def units(compute_units: Any) -> "_moka.ComputeUnits":
     if isinstance(name, str) and name.upper() in _UNITS:
         return _UNITS[name.upper()]
     raise ValueError(f"compute_units: expected one of {', '.join(_UNITS)}, got {compute_units!r}")
+
+
+def _number(name: str, value: Any, most: int = 2**63 - 1) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected a whole number, got {value!r}") from None
+    if not 0 <= number <= most:
+        raise ValueError(f"{name}: expected a number from 0 to {most}, got {number}")
+    return number
+
+
+def _pins(pins: Union[str, Mapping[str, str], None]) -> List["_moka.Pin"]:
+    if isinstance(pins, str):
+        return _moka.parse_pins(pins)
+    if pins is not None and not isinstance(pins, Mapping):
+        raise TypeError(f"pins: expected a dict of devices by operations, or text, got {type(pins).__name__}")
+    return [_moka.Pin(*pin) for pin in (pins or {}).items()]
 
 
 def picklable(arguments: Dict[str, Any]) -> Dict[str, Any]:
@@ -46,7 +65,7 @@ def picklable(arguments: Dict[str, Any]) -> Dict[str, Any]:
 
 def configuration(arguments: Dict[str, Any]) -> "_moka.ModelConfiguration":
     """arguments: from picklable()."""
-    precision, measure, pins = arguments["precision"], arguments["measure_kernels"], arguments["pins"]
+    precision, measure = arguments["precision"], arguments["measure_kernels"]
     if precision not in ("at_least", "exact"):
         raise ValueError(f"precision: expected 'at_least' or 'exact', got {precision!r}")
     if measure not in _MEASURE:
@@ -59,11 +78,13 @@ def configuration(arguments: Dict[str, Any]) -> "_moka.ModelConfiguration":
     c.compute_units = _UNITS[arguments["compute_units"]]
     c.function_name = arguments["function"] or ""
     c.exact_precision = precision == "exact"
-    c.processors = list(arguments["processors"])
+    c.threads = _number("threads", arguments["threads"], 1024)
+    c.processors = [_number("processors", processor, 2**31 - 1) for processor in arguments["processors"]]
+    c.memory_budget = _number("memory_budget", arguments["memory_budget"])
     if arguments["idle_memory"] is not None:
-        c.idle_memory = arguments["idle_memory"]
+        c.idle_memory = _number("idle_memory", arguments["idle_memory"])
     c.device = arguments["device"] or ""
     c.measure_kernels = _MEASURE[measure]
     c.pinned_kernels = arguments["pinned_kernels"]
-    c.pins = _moka.parse_pins(pins) if isinstance(pins, str) else [_moka.Pin(*p) for p in (pins or {}).items()]
+    c.pins = _pins(arguments["pins"])
     return c

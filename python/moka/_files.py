@@ -20,7 +20,18 @@ _ENDINGS = (".wav", ".npy", ".npz", ".json", ".txt")
 
 
 def path_of(file: Any) -> str:
-    return str(os.path.expanduser(os.fspath(file)))
+    """The path of a file, with ~ as the home folder. Raises NotFoundError (no name), InvalidArgumentError (a name that is not UTF-8
+    or has a zero byte)."""
+    path = os.path.expanduser(os.fsdecode(file))
+    if not path:
+        raise _moka.NotFoundError("expected the path of a file, got an empty text")
+    try:
+        is_name = b"\0" not in path.encode()
+    except UnicodeEncodeError:
+        is_name = False
+    if not is_name:
+        raise _moka.InvalidArgumentError(f"{path!r}: expected a path in UTF-8 without zero bytes")
+    return path
 
 
 def name_of(file: Any) -> str:

@@ -22,7 +22,7 @@ class Model(Predictor):
     compute_units: "ALL", "CPU_ONLY", "CPU_AND_GPU" or "CPU_AND_NE", or coremltools' ComputeUnit.
     function: name of the function to load; None: the default one.
     precision: "at_least" (types are the minimum precision, as Core ML says) or "exact" (round to each type).
-    threads: threads per prediction; 0: one per core, or one per entry of processors.
+    threads: threads per prediction, at most 1024; 0: one per core, or one per entry of processors.
     processors: processor numbers for worker threads; the calling thread stays where it is bound. Empty: the workers run where
     the calling thread may run.
     memory_budget: limit in bytes on moka's allocations for the model; 0: no limit.

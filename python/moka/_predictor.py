@@ -107,6 +107,8 @@ class Predictor:
             reading = _moka.Reading(resize or fit is not None, fit or "scaleFill", rate, pad)
         if type(inputs) is not dict:
             inputs = as_inputs(inputs)
+        if inputs is None:
+            raise TypeError("expected a dict of inputs by name, got None")
         if not isinstance(inputs, (list, tuple)):
             result: Any = self._core.predict(inputs, backings, state, names, reading)
         elif backings is not None:

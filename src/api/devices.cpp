@@ -137,6 +137,13 @@ Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector
   return out;
 }
 
+void check_threads(int threads) {
+  constexpr int kMost = 1024;
+  if (threads < 0 || threads > kMost)
+    throw Exception(ErrorKind::invalid_argument,
+                    cat("threads: expected a number from 0 to ", kMost, ", got ", threads));
+}
+
 void check_processors(std::span<const int> processors) {
   const auto all = static_cast<int>(std::min<long>(sysconf(_SC_NPROCESSORS_CONF), CPU_SETSIZE));
   for (int p : processors)

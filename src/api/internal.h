@@ -133,6 +133,7 @@ MachineRates machine_rates(const std::string& file, const Devices& devices, int 
 
 /// Throws invalid_argument when the system lacks one of the processors.
 void check_processors(std::span<const int> processors);
+void check_threads(int threads);
 
 /// How the kernels of a model are chosen, and the file that keeps the measurements.
 struct KernelCache {

@@ -63,6 +63,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
                                                      const ModelConfiguration& configuration,
                                                      std::shared_ptr<MemoryBudget> budget, LoadTimes times) {
   const size_t heap = heap_in_use();
+  api::check_threads(configuration.threads);
   api::check_processors(configuration.processors);
   kernel::place_workers(configuration.processors);
   auto impl = std::make_shared<Impl>();

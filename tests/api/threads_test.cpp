@@ -81,6 +81,16 @@ TEST(Threads, ProcessorsOfThoseThatHelp) {
   }
 }
 
+TEST(Threads, ImpossibleNumbers) {
+  ModelConfiguration c;
+  for (const int wrong : {-1, 1025}) {
+    c.threads = wrong;
+    const std::string number = std::to_string(wrong);
+    expect_error(ErrorKind::invalid_argument, {"threads: expected a number from 0 to 1024, got ", number.c_str()},
+                 [&] { Model::load(MOKA_GOLDEN "/flexible/range.mlmodel", c); });
+  }
+}
+
 TEST(Threads, OneModelManyThreads) {
   MOKA_NEEDS_MODELS(folder);
   for (int threads : {1, 2}) {

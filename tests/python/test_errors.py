@@ -26,6 +26,7 @@ from hypothesis.extra import numpy as hnp  # noqa: E402
         ({"x": [[1], [2, 3]]}, TypeError, "'x'"),
         ({1: np.zeros((1, 3))}, TypeError, "names"),
         (5, TypeError, "dict"),
+        (None, TypeError, "^expected a dict of inputs by name, got None$"),
         ([5], TypeError, "dict"),
     ],
 )
@@ -53,6 +54,36 @@ def test_arguments():
         moka.Model(b"", precision="double")
     with pytest.raises(moka.Error):
         moka.Model.from_mil("program")
+
+
+@pytest.mark.parametrize(
+    "options, error, text",
+    [
+        ({"threads": -1}, ValueError, "threads: expected a number from 0 to 1024, got -1"),
+        ({"threads": 100000}, ValueError, "threads: expected a number from 0 to 1024, got 100000"),
+        ({"threads": "two"}, TypeError, "threads: expected a whole number, got 'two'"),
+        ({"processors": ["0"]}, TypeError, "processors: expected a whole number, got '0'"),
+        ({"memory_budget": -1}, ValueError, "memory_budget: .*got -1"),
+        ({"idle_memory": 0.5}, TypeError, "idle_memory: expected a whole number, got 0.5"),
+        ({"pins": ["y_op=cpu"]}, TypeError, "pins: expected a dict of devices by operations, or text, got list"),
+    ],
+)
+def test_options(options, error, text):
+    with pytest.raises(error, match=text):
+        moka.Model("no_model.mlpackage", **options)
+
+
+@pytest.mark.parametrize(
+    "path, error, text",
+    [
+        ("", moka.NotFoundError, "expected the path of a file, got an empty text"),
+        ("a\0b.mlmodel", ValueError, r"'a\\x00b.mlmodel': expected a path in UTF-8 without zero bytes"),
+        ("\udcff.mlmodel", ValueError, r"'\\udcff.mlmodel': expected a path in UTF-8 without zero bytes"),
+    ],
+)
+def test_paths(path, error, text):
+    with pytest.raises(error, match=text):
+        moka.Model(path)
 
 
 def test_closed_files_and_released_buffers(tmp_path):

@@ -29,6 +29,13 @@ def test_big_endian_and_odd_types(numbers):
         np.testing.assert_array_equal(relu_of(np.array([[1, 0, 1]], dtype)), [[1, 0, 1]])
 
 
+def test_unaligned_arrays(numbers):
+    """Parts of a file or a message begin anywhere."""
+    part = np.frombuffer(b"\0" + numbers.tobytes(), np.uint8)[1:].view(np.float32).reshape(numbers.shape)
+    assert not part.flags.aligned
+    np.testing.assert_array_equal(relu_of(part), EXPECTED)
+
+
 def test_bfloat16_of_ml_dtypes(numbers):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     for dtype in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn):

@@ -146,39 +146,33 @@ Status program_input(const ProgramFunction& function, const std::string& name, c
 Status program_output(const ProgramFunction& function, const std::string& name, const ImageSettings& settings,
                       int64_t channels, Layout& layout, std::vector<int64_t>& shape) {
   Operations ops = MOKA_TRY(Operations::of(function));
-  for (size_t i = 0; i < ops.list.size(); ++i)
-    for (const Message& output : MOKA_TRY(ops.list[i].children("outputs"))) {
-      if (!MOKA_TRY(has_text(output, "name", name))) continue;
-      const auto type = MOKA_TRY(tensor_type(MOKA_TRY(output.child("type"))));
-      if (!type) return fail(ErrorCode::unsupported, "output '", name, "': expected a tensor of known rank");
-      layout = MOKA_TRY(layout_of(name, type->shape, settings, channels));
-      shape = type->shape;
-      const std::string before = unique_name(cat(name, "_before_image"), ops.names);
-      MOKA_TRY(set_text(output, "name", before));
-      MOKA_TRY(ops.replace_uses(name, before, i + 1));
-      size_t at = ops.list.size();
-      std::string value = before;
-      TensorType image = *type;
-      if (layout.rank < 4) {
-        const std::vector<double> axes = layout.rank == 3 ? std::vector<double>{0} : std::vector<double>{0, 1};
-        image.shape.insert(image.shape.begin(), 4 - layout.rank, 1);
-        value = MOKA_TRY(with_integers(ops, at, "expand_dims", value, "axes", axes, image, cat(name, "_expanded")));
-      }
-      if (layout.has_channel && layout.channel == layout.rank - 1) {
-        image.shape = image_shape(type->shape, layout, channels);
-        value = MOKA_TRY(with_integers(ops, at, "transpose", value, "perm", {0, 3, 1, 2}, image, cat(name, "_chw")));
-      }
-      const std::string wanted = settings.color == "GRAYSCALE_FLOAT16" ? "FLOAT16" : "FLOAT32";
-      if (image.element != wanted) {
-        image.element = wanted;
-        value = MOKA_TRY(insert_cast(ops, at, value, image, cat(name, "_cast")));
-      }
-      value = MOKA_TRY(scaled(ops, at, value, image, settings, name));
-      MOKA_TRY(ops.write());
-      // The value that was computed last gets the name of the feature.
-      return rename_values(function, {{value, name}});
-    }
-  return fail(ErrorCode::invalid_argument, "output '", name, "': the program returns an input; change the input");
+  const Operations::Definition definition = MOKA_TRY(ops.definition_of_output(name));
+  layout = MOKA_TRY(layout_of(name, definition.type.shape, settings, channels));
+  shape = definition.type.shape;
+  const std::string before = unique_name(cat(name, "_before_image"), ops.names);
+  MOKA_TRY(set_text(definition.output, "name", before));
+  MOKA_TRY(ops.replace_uses(name, before, definition.operation + 1));
+  size_t at = ops.list.size();
+  std::string value = before;
+  TensorType image = definition.type;
+  if (layout.rank < 4) {
+    const std::vector<double> axes = layout.rank == 3 ? std::vector<double>{0} : std::vector<double>{0, 1};
+    image.shape.insert(image.shape.begin(), 4 - layout.rank, 1);
+    value = MOKA_TRY(with_integers(ops, at, "expand_dims", value, "axes", axes, image, cat(name, "_expanded")));
+  }
+  if (layout.has_channel && layout.channel == layout.rank - 1) {
+    image.shape = image_shape(definition.type.shape, layout, channels);
+    value = MOKA_TRY(with_integers(ops, at, "transpose", value, "perm", {0, 3, 1, 2}, image, cat(name, "_chw")));
+  }
+  const std::string wanted = settings.color == "GRAYSCALE_FLOAT16" ? "FLOAT16" : "FLOAT32";
+  if (image.element != wanted) {
+    image.element = wanted;
+    value = MOKA_TRY(insert_cast(ops, at, value, image, cat(name, "_cast")));
+  }
+  value = MOKA_TRY(scaled(ops, at, value, image, settings, name));
+  MOKA_TRY(ops.write());
+  // The value that was computed last gets the name of the feature.
+  return rename_values(function, {{value, name}});
 }
 
 /// Adds the shape of an output to its description, where it is optional for networks.

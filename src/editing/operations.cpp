@@ -69,6 +69,17 @@ Result<bool> Operations::is_returned(const std::string& value) const {
   return false;
 }
 
+Result<Operations::Definition> Operations::definition_of_output(const std::string& name) const {
+  for (size_t i = 0; i < list.size(); ++i)
+    for (const Message& output : MOKA_TRY(list[i].children("outputs"))) {
+      if (!MOKA_TRY(has_text(output, "name", name))) continue;
+      const auto type = MOKA_TRY(tensor_type(MOKA_TRY(output.child("type"))));
+      if (!type) return fail(ErrorCode::unsupported, "output '", name, "': expected a tensor of known rank");
+      return Definition{i, output, *type};
+    }
+  return fail(ErrorCode::invalid_argument, "output '", name, "': the program returns an input; change the input");
+}
+
 Result<std::map<std::string, TensorType>> Operations::types() const {
   std::map<std::string, TensorType> out;
   const auto add = [&](const Message& named) -> Status {

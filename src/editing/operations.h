@@ -16,6 +16,14 @@ class Operations {
                              const std::vector<std::pair<std::string, std::string>>& arguments, const std::string& base,
                              const TensorType& type_of_output);
   Result<std::string> insert_constant(size_t& at, const Message& value, const std::string& base);
+  /// The operation that computes an output of the function.
+  struct Definition {
+    size_t operation = 0;  ///< index
+    Message output;        ///< a NamedValueType
+    TensorType type;
+  };
+  /// Errors: unsupported (no tensor of known rank), invalid_argument (the output is an input of the function).
+  Result<Definition> definition_of_output(const std::string& name) const;
   /// Replaces a value in the arguments of the operations from index `first` on. outputs: also in the block's outputs.
   Status replace_uses(const std::string& from, const std::string& to, size_t first, bool outputs = false);
   /// Whether an operation from index `first` on, or an output of the block, reads the value.

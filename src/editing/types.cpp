@@ -77,31 +77,25 @@ Result<std::optional<std::string>> source_of_cast(const Operations& ops, const M
 
 Status change_output(const ProgramFunction& function, const std::string& name, const ElementName& element) {
   Operations ops = MOKA_TRY(Operations::of(function));
-  for (size_t i = 0; i < ops.list.size(); ++i)
-    for (const Message& output : MOKA_TRY(ops.list[i].children("outputs"))) {
-      if (!MOKA_TRY(has_text(output, "name", name))) continue;
-      const auto type = MOKA_TRY(tensor_type(MOKA_TRY(output.child("type"))));
-      if (!type) return fail(ErrorCode::unsupported, "output '", name, "': expected a tensor of known rank");
-      if (type->element == element.program) return {};
-      TensorType changed = *type;
-      changed.element = element.program;
-      const std::optional<std::string> source = MOKA_TRY(source_of_cast(ops, ops.list[i], changed));
-      const std::string before = unique_name(cat(name, "_before_cast"), ops.names);
-      MOKA_TRY(set_text(output, "name", before));
-      MOKA_TRY(ops.replace_uses(name, before, i + 1));
-      if (source) {
-        if (!MOKA_TRY(ops.is_read(before))) ops.list.erase(ops.list.begin() + static_cast<std::ptrdiff_t>(i));
-        MOKA_TRY(ops.drop_constants());
-        MOKA_TRY(ops.write());
-        return rename_values(function, {{*source, name}});
-      }
-      size_t at = ops.list.size();
-      ops.names.erase(name);
-      MOKA_TRY(insert_cast(ops, at, before, changed, name));
-      return ops.write();
-    }
-  return fail(ErrorCode::invalid_argument, "output '", name,
-              "': the program returns an input, whose type must be changed instead");
+  const Operations::Definition definition = MOKA_TRY(ops.definition_of_output(name));
+  const size_t at = definition.operation;
+  if (definition.type.element == element.program) return {};
+  TensorType changed = definition.type;
+  changed.element = element.program;
+  const std::optional<std::string> source = MOKA_TRY(source_of_cast(ops, ops.list[at], changed));
+  const std::string before = unique_name(cat(name, "_before_cast"), ops.names);
+  MOKA_TRY(set_text(definition.output, "name", before));
+  MOKA_TRY(ops.replace_uses(name, before, at + 1));
+  if (source) {
+    if (!MOKA_TRY(ops.is_read(before))) ops.list.erase(ops.list.begin() + static_cast<std::ptrdiff_t>(at));
+    MOKA_TRY(ops.drop_constants());
+    MOKA_TRY(ops.write());
+    return rename_values(function, {{*source, name}});
+  }
+  size_t end = ops.list.size();
+  ops.names.erase(name);
+  MOKA_TRY(insert_cast(ops, end, before, changed, name));
+  return ops.write();
 }
 
 /// Where a feature is an array: its ArrayFeatureType.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 #include <string>
 
@@ -37,6 +38,16 @@ inline MultiArray random_array(const std::vector<int64_t>& shape, uint32_t seed,
   MultiArray out(DataType::float32, shape);
   for (float& v : out.as<float>()) v = scale * normal(random);
   return out;
+}
+
+/// Both models give the same bits for the same random inputs. All outputs are float32.
+inline void expect_same_bits(const Model& a, const Model& b) {
+  const Features inputs = random_inputs(a.function(), 3), x = a.predict(inputs), y = b.predict(inputs);
+  for (const FeatureDescription& f : a.function().outputs) {
+    const MultiArray p = x.array(f.name), q = y.array(f.name);
+    ASSERT_EQ(p.count(), q.count());
+    EXPECT_EQ(std::memcmp(p.data(), q.data(), static_cast<size_t>(p.count()) * sizeof(float)), 0) << f.name;
+  }
 }
 
 inline std::vector<double> values(const MultiArray& a) {

@@ -39,14 +39,6 @@ class Cache : public ::testing::Test {
     return {};
   }
   static size_t cached(const Model& model) { return model.load_times().cached_bytes; }
-  static void expect_same(const Model& a, const Model& b) {
-    const Features inputs = random_inputs(a.function(), 3), x = a.predict(inputs), y = b.predict(inputs);
-    for (const FeatureDescription& f : a.function().outputs) {
-      const MultiArray p = x.array(f.name), q = y.array(f.name);
-      ASSERT_EQ(p.count(), q.count());
-      EXPECT_EQ(std::memcmp(p.data(), q.data(), static_cast<size_t>(p.count()) * sizeof(float)), 0) << f.name;
-    }
-  }
   static std::string text(const std::string& path) {
     std::ostringstream out;
     out << std::ifstream(path, std::ios::binary).rdbuf();
@@ -70,8 +62,8 @@ TEST_F(Cache, LaterLoadsUseWhatTheFirstPacked) {
   EXPECT_EQ(second.load_times().packed_bytes, 0u);
   EXPECT_EQ(second.compute_plan().cached_bytes, cached(second));
   EXPECT_EQ(remark(second), "");
-  expect_same(plain, first);
-  expect_same(plain, second);
+  expect_same_bits(plain, first);
+  expect_same_bits(plain, second);
 }
 
 TEST_F(Cache, NothingIsReadOrWrittenUnlessAskedFor) {
@@ -99,10 +91,10 @@ TEST_F(Cache, DamageNeverFailsALoad) {
     const Model model = load(cache_);
     EXPECT_LT(cached(model), all);
     EXPECT_TRUE(remark(model).starts_with("'" + file + "' is made anew: ")) << remark(model);
-    expect_same(plain, model);
+    expect_same_bits(plain, model);
     const Model after = load(cache_);
     EXPECT_EQ(cached(after), all);
-    expect_same(plain, after);
+    expect_same_bits(plain, after);
   }
 }
 
@@ -117,8 +109,8 @@ TEST_F(Cache, AChangedModelIsPackedAnew) {
   fs::last_write_time(weights, time);
   const Model plain = load("off"), changed = load(cache_);
   EXPECT_EQ(cached(changed), 0u);
-  expect_same(plain, changed);
-  expect_same(plain, load(cache_));
+  expect_same_bits(plain, changed);
+  expect_same_bits(plain, load(cache_));
   EXPECT_GT(cached(load(cache_)), 0u);
 }
 
@@ -135,7 +127,7 @@ TEST_F(Cache, ServesCopiesOfTheModelWhereverTheyAre) {
     const Model copy = Model::load((moved / "renamed.mlpackage").string(), c);
     EXPECT_EQ(cached(copy), first.load_times().packed_bytes);
     EXPECT_EQ(copy.load_times().packed_bytes, 0u);
-    expect_same(first, copy);
+    expect_same_bits(first, copy);
   }
   EXPECT_EQ(cached_models(c.cache).size(), 1u);
 }
@@ -150,7 +142,7 @@ TEST_F(Cache, DamagedNotesAboutFilesAreMadeAnew) {
       write(e.path().string(), bad);
       const Model model = load(cache_);
       EXPECT_EQ(cached(model), first.load_times().packed_bytes);
-      expect_same(plain, model);
+      expect_same_bits(plain, model);
     }
   }
 }
@@ -165,7 +157,7 @@ TEST_F(Cache, ThatCannotBeWrittenIsARemark) {
   write((folder_ / "plain").string(), "x");
   const Model model = load((folder_ / "plain" / "below").string());
   EXPECT_TRUE(remark(model).starts_with("packed weights are not kept: ")) << remark(model);
-  expect_same(load("off"), model);
+  expect_same_bits(load("off"), model);
 }
 
 TEST_F(Cache, IsListedAndCleared) {
@@ -184,7 +176,7 @@ TEST_F(Cache, IsListedAndCleared) {
   EXPECT_EQ(clear_cache(cache_), 2u);
   EXPECT_TRUE(cached_models(cache_).empty());
   EXPECT_TRUE(fs::exists(cache_ + "/other.txt"));
-  expect_same(model, mapped);
+  expect_same_bits(model, mapped);
 }
 
 TEST_F(Cache, StaysBelowItsLimit) {

@@ -140,20 +140,7 @@ TEST(Depthwise, OneDimension) {
 }
 
 TEST(Depthwise, EpiloguesAndAddends) {
-  const std::vector<std::vector<Epilogue>> all{{},
-                                               {{"relu"}},
-                                               {{"relu6"}},
-                                               {{"clip", 0.5f, 2}},
-                                               {{"clip", -2, -0.5f}},
-                                               {{"clip", -0.5f, 2}, {"relu"}},
-                                               {{"sigmoid"}},
-                                               {{"silu"}},
-                                               {{"gelu"}},
-                                               {{"exp"}},
-                                               {{"moka_hard_swish"}},
-                                               {{"relu"}, {"linear_activation", 2, 3}},
-                                               {{"sigmoid_hard", 0.2f, 0.5f}, {"tanh"}}};
-  for (const auto& epilogue : all)
+  for (const auto& epilogue : sample_epilogues())
     for (int64_t channels : {32, 33})
       for (bool bias : {true, false})
         for (bool addend : {true, false}) {

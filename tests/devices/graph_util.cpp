@@ -144,6 +144,37 @@ RelativeError relative_error(const Tensor& got, const Tensor& expected) {
   return {largest / scale, std::sqrt(squares / static_cast<double>(want.size())) / scale};
 }
 
+void expect_error_below(Graph& g, const Run& got, double largest, double rms) {
+  const auto truth = run(g.function(), g.inputs(), false, 1);
+  ASSERT_TRUE(truth.ok()) << truth.error().to_string();
+  const RelativeError error = relative_error(got.outputs[0], truth->outputs[0]);
+  EXPECT_LE(error.largest, largest);
+  EXPECT_LE(error.rms, rms);
+}
+
+Value* with_epilogue(Graph& g, Value* y, const std::vector<Epilogue>& epilogue, bool addend) {
+  if (y == nullptr) return nullptr;
+  y->producer()->epilogue = epilogue;
+  if (addend) y->producer()->set_input("addend", {g.input(y->type.shape())});
+  return y;
+}
+
+std::vector<std::vector<Epilogue>> sample_epilogues() {
+  return {{},
+          {{"relu"}},
+          {{"relu6"}},
+          {{"clip", 0.5f, 2}},
+          {{"clip", -2, -0.5f}},
+          {{"clip", -0.5f, 2}, {"relu"}},
+          {{"sigmoid"}},
+          {{"silu"}},
+          {{"gelu"}},
+          {{"exp"}},
+          {{"moka_hard_swish"}},
+          {{"relu"}, {"linear_activation", 2, 3}},
+          {{"sigmoid_hard", 0.2f, 0.5f}, {"tanh"}}};
+}
+
 Run expect_same(Graph& g, std::vector<Value*> outputs, double tolerance, bool anywhere) {
   for (Value* v : outputs)
     if (v == nullptr) return {};

@@ -65,6 +65,13 @@ struct RelativeError {
   double largest, rms;
 };
 RelativeError relative_error(const ir::Tensor& got, const ir::Tensor& expected);
+/// The error of the first output of `got`, against the reference device, must not exceed these bounds.
+void expect_error_below(Graph& g, const Run& got, double largest, double rms);
+
+/// Sets the epilogue of y's operation and, if `addend`, a random addend. Returns y, which may be null.
+ir::Value* with_epilogue(Graph& g, ir::Value* y, const std::vector<ir::Epilogue>& epilogue, bool addend);
+/// Lists of epilogues that kernels apply to their results, the empty one included.
+std::vector<std::vector<ir::Epilogue>> sample_epilogues();
 
 /// Both devices must give the same within `tolerance` relative to max(1, largest expected magnitude). Unless
 /// `anywhere`, every kernel must be the CPU's.

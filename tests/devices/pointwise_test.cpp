@@ -32,11 +32,7 @@ bool taken(const PointwiseCase& c) {
 Value* conv(Graph& g, Value* x, const Tensor& weight, const PointwiseCase& c) {
   std::vector<NamedArg> args{{"x", x}, {"weight", weight}};
   if (c.bias) args.emplace_back("bias", g.random({c.out}));
-  Value* y = g.op("conv", args);
-  if (y == nullptr) return nullptr;
-  y->producer()->epilogue = c.epilogue;
-  if (c.addend) y->producer()->set_input("addend", {g.input(y->type.shape())});
-  return y;
+  return with_epilogue(g, g.op("conv", args), c.epilogue, c.addend);
 }
 
 Tensor weights(Graph& g, const PointwiseCase& c) {
@@ -85,19 +81,7 @@ TEST(Pointwise, LargeImages) {
 }
 
 TEST(Pointwise, EpiloguesAndAddends) {
-  const std::vector<std::vector<Epilogue>> all{{},
-                                               {{"relu"}},
-                                               {{"relu6"}},
-                                               {{"clip", 0.5f, 2}},
-                                               {{"clip", -0.5f, 2}, {"relu"}},
-                                               {{"sigmoid"}},
-                                               {{"silu"}},
-                                               {{"gelu"}},
-                                               {{"exp"}},
-                                               {{"moka_hard_swish"}},
-                                               {{"relu"}, {"linear_activation", 2, 3}},
-                                               {{"sigmoid_hard", 0.2f, 0.5f}, {"tanh"}}};
-  for (const auto& epilogue : all)
+  for (const auto& epilogue : sample_epilogues())
     for (int64_t out : {24, 33, 48, 50})
       for (bool bias : {true, false})
         for (bool addend : {true, false}) {

@@ -27,11 +27,7 @@ Value* conv(Graph& g, Value* x, const Tensor& weight, const SmallChannelsCase& c
                              {"pad_type", "custom"},
                              {"pad", Tensor::i32(c.pad)}};
   if (c.bias) args.emplace_back("bias", g.random({c.out}));
-  Value* y = g.op("conv", args);
-  if (y == nullptr) return nullptr;
-  y->producer()->epilogue = c.epilogue;
-  if (c.addend) y->producer()->set_input("addend", {g.input(y->type.shape())});
-  return y;
+  return with_epilogue(g, g.op("conv", args), c.epilogue, c.addend);
 }
 
 bool taken(const SmallChannelsCase& c) {

@@ -458,11 +458,7 @@ TEST(Winograd, ErrorIsNearThatOfDirectSums) {
                     case_of(b.window, 1, b.channels, 32, b.size, b.size));
     const auto r = expect_same(g, {y});
     EXPECT_TRUE(r.has("cpu.conv.winograd")) << r.kernels;
-    const auto truth = run(g.function(), g.inputs(), false, 1);
-    ASSERT_TRUE(truth.ok()) << truth.error().to_string();
-    const RelativeError error = relative_error(r.outputs[0], truth->outputs[0]);
-    EXPECT_LE(error.largest, b.largest);
-    EXPECT_LE(error.rms, b.rms);
+    expect_error_below(g, r, b.largest, b.rms);
   }
 }
 

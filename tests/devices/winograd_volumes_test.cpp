@@ -214,11 +214,7 @@ TEST(WinogradVolumes, ErrorIsNearThatOfDirectSums) {
     Graph g;
     Value* y = conv(g, g.input(input_of(b.volumes)), g.random(weight_of(b.volumes)), b.volumes);
     const auto r = run_by(kWinograd, g, y);
-    const auto truth = run(g.function(), g.inputs(), false, 1);
-    ASSERT_TRUE(truth.ok()) << truth.error().to_string();
-    const RelativeError error = relative_error(r.outputs[0], truth->outputs[0]);
-    EXPECT_LE(error.largest, b.largest);
-    EXPECT_LE(error.rms, b.rms);
+    expect_error_below(g, r, b.largest, b.rms);
   }
 }
 

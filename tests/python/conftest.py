@@ -14,6 +14,18 @@ def program(inputs, body, outputs, opset="ios18"):
     return f"program(1.3)\n{{\n func main<{opset}>({inputs}) {{\n{body}\n }} -> ({outputs});\n}}\n"
 
 
+def convolution(size):
+    """A convolution of 16 to 32 channels and exp, for images of size x size."""
+    return program(
+        f"tensor<fp32, [1, 16, {size}, {size}]> x",
+        f"""tensor<string, []> same = const()[name = string("same"), val = string("same")];
+           tensor<fp32, [32, 16, 3, 3]> w = fill(shape = tensor<int32, [4]>([32, 16, 3, 3]), value = fp32(0x1p-4))[name = string("w")];
+           tensor<fp32, [1, 32, {size}, {size}]> c = conv(x = x, weight = w, pad_type = same)[name = string("c")];
+           tensor<fp32, [1, 32, {size}, {size}]> y = exp(x = c)[name = string("y")];""",
+        "y",
+    )
+
+
 def relu(dtype="fp32", shape="1, 3"):
     t = f"tensor<{dtype}, [{shape}]>"
     return moka.Model.from_mil(program(f"{t} x", f'{t} y = relu(x = x)[name = string("y_op")];', "y"))

@@ -9,18 +9,11 @@ import threading
 
 import numpy as np
 import pytest
-from conftest import program
+from conftest import convolution
 
 import moka
 
-CONV = program(
-    "tensor<fp32, [1, 16, 64, 64]> x",
-    """tensor<string, []> same = const()[name = string("same"), val = string("same")];
-       tensor<fp32, [32, 16, 3, 3]> w = fill(shape = tensor<int32, [4]>([32, 16, 3, 3]), value = fp32(0x1p-4))[name = string("w")];
-       tensor<fp32, [1, 32, 64, 64]> c = conv(x = x, weight = w, pad_type = same)[name = string("c")];
-       tensor<fp32, [1, 32, 64, 64]> y = exp(x = c)[name = string("y")];""",
-    "y",
-)
+CONV = convolution(64)
 
 RANGE = str(pathlib.Path(__file__).parents[1] / "golden" / "flexible" / "range.mlmodel")
 

@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import ROOT, program, relu
+from conftest import ROOT, convolution, program, relu
 
 import moka
 
@@ -214,14 +214,7 @@ print("end")
 )
 def test_daemon_threads_at_the_end(call):
     """The interpreter ends while other threads predict: no abort, no crash, no hang."""
-    text = program(
-        "tensor<fp32, [1, 16, 128, 128]> x",
-        """tensor<string, []> same = const()[name = string("same"), val = string("same")];
-           tensor<fp32, [32, 16, 3, 3]> w = fill(shape = tensor<int32, [4]>([32, 16, 3, 3]), value = fp32(0x1p-4))[name = string("w")];
-           tensor<fp32, [1, 32, 128, 128]> c = conv(x = x, weight = w, pad_type = same)[name = string("c")];
-           tensor<fp32, [1, 32, 128, 128]> y = exp(x = c)[name = string("y")];""",
-        "y",
-    )
+    text = convolution(128)
     for _ in range(3):
         done = subprocess.run(
             [sys.executable, "-c", AT_EXIT.format(text=text, call=call)], capture_output=True, text=True, timeout=120

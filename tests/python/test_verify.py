@@ -75,6 +75,17 @@ def test_mistakes(net, tmp_path):
         verify.against(str(tmp_path / "absent.mlpackage"), net)
 
 
+def doubled_picture(folder):
+    """The path of a model that doubles the pixels of an image, pixels, and the path of its recorded answer."""
+    p = build.Program("ios17")
+    p.output(p.mul(x=p.input("image", build.image(4, 3)), y=np.float32(2)), "y")
+    path = p.save(str(folder / "picture.mlpackage"))
+    pixels = np.random.default_rng(2).integers(0, 256, (3, 4, 3), np.uint8)
+    recorded = folder / "answers.npz"
+    np.savez(recorded, y=2 * pixels.transpose(2, 0, 1)[None].astype(np.float32))
+    return path, pixels, recorded
+
+
 def test_images_and_texts(tmp_path):
     labels = build.model("categoricalMapping", {"word": build.string()}, {"index": build.int64()})
     labels.categoricalMapping.stringToInt64Map = {"map": {"one": 1, "two": 2}}
@@ -85,12 +96,7 @@ def test_images_and_texts(tmp_path):
     assert verify.against(path, recorded, inputs=[{"word": "two"}]).passed
     assert not verify.against(path, recorded, inputs=[{"word": "one"}]).passed
 
-    p = build.Program("ios17")
-    p.output(p.mul(x=p.input("image", build.image(4, 3)), y=np.float32(2)), "y")
-    path = p.save(str(tmp_path / "picture.mlpackage"))
-    pixels = np.random.default_rng(2).integers(0, 256, (3, 4, 3), np.uint8)
-    recorded = tmp_path / "answers.npz"
-    np.savez(recorded, y=2 * pixels.transpose(2, 0, 1)[None].astype(np.float32))
+    path, pixels, recorded = doubled_picture(tmp_path)
     result = verify.against(path, recorded, inputs=[{"image": pixels}])
     assert result.passed and result.shapes[0].outputs[0].equal
 
@@ -110,12 +116,7 @@ def test_onnxruntime_answers_in_this_python(net, tmp_path, monkeypatch):
 
 def test_pictures_of_pil(tmp_path):
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-    p = build.Program("ios17")
-    p.output(p.mul(x=p.input("image", build.image(4, 3)), y=np.float32(2)), "y")
-    path = p.save(str(tmp_path / "picture.mlpackage"))
-    pixels = np.random.default_rng(3).integers(0, 256, (3, 4, 3), np.uint8)
-    recorded = tmp_path / "answers.npz"
-    np.savez(recorded, y=2 * pixels.transpose(2, 0, 1)[None].astype(np.float32))
+    path, pixels, recorded = doubled_picture(tmp_path)
     picture = image.fromarray(pixels).convert("RGBA")
     assert verify.against(path, recorded, inputs=[{"image": picture}]).shapes[0].outputs[0].equal
 

@@ -149,6 +149,12 @@ Result<std::vector<Type>> infer_upsampled(const OpCall& call) {
   return one(MOKA_TRY(resized_type(call, height, width)));
 }
 
+OpBuilder& sampling_mode(OpBuilder& builder) {
+  return builder.constant("sampling_mode", kString)
+      .one_of({"DEFAULT", "STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "OFFSET_CORNERS", "UNALIGN_CORNERS"})
+      .or_else(Tensor::text("DEFAULT"));
+}
+
 OpBuilder upsample_builder(std::string name, std::string doc) {
   OpBuilder b(std::move(name), std::move(doc));
   b.type_var("T", kF16F32)

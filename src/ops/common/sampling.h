@@ -57,6 +57,8 @@ Result<int64_t> upsampled_size(const ir::OpCall& call, std::string_view param, i
 Result<std::vector<ir::Type>> infer_resized(const ir::OpCall& call);
 /// Infers the result of an operation that resizes by scale_factor_height and scale_factor_width.
 Result<std::vector<ir::Type>> infer_upsampled(const ir::OpCall& call);
+/// Adds the parameter sampling_mode.
+ir::OpBuilder& sampling_mode(ir::OpBuilder& builder);
 /// Begins the definition of an operation that resizes: types, x and the factors.
 ir::OpBuilder upsample_builder(std::string name, std::string doc);
 

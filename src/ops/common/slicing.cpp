@@ -190,4 +190,13 @@ bool is_run(const Slice& slice, const Shape& x) {
   return true;
 }
 
+OpBuilder& slice_masks(OpBuilder& builder) {
+  return builder.constant("begin_mask", kBool)
+      .optional()
+      .constant("end_mask", kBool)
+      .optional()
+      .constant("squeeze_mask", kBool)
+      .optional();
+}
+
 }  // namespace moka::ops

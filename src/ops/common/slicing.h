@@ -42,6 +42,8 @@ inline constexpr Note kBoundsNote{
     "Negative bounds count from the end. Then bounds are clamped, also with negative strides; what is beyond is "
     "empty.",
     "Python's slices, NumPy"};
+/// Adds the optional parameters begin_mask, end_mask and squeeze_mask.
+OpBuilder& slice_masks(OpBuilder& builder);
 inline constexpr Note kMasksNote{
     "begin_mask and end_mask ignore the bound. squeeze_mask takes the element at begin, drops the axis and "
     "ignores end and stride. An element outside is an error.",

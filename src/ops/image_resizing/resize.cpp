@@ -121,22 +121,19 @@ Status resize_reference(const OpCall& call, std::span<const TensorView> out) {
 }  // namespace
 
 OpDef define_resize() {
-  return OpBuilder("resize",
-                   "Resizes the last `resized_dims` dimensions to the last entries of `shape` (0: as in x), linearly "
-                   "along each "
-                   "dimension or by the nearest element.",
-                   Opset::ios17)
-      .type_var("T", any_of(DType::fp16, DType::fp32, DType::int32))
+  OpBuilder b("resize",
+              "Resizes the last `resized_dims` dimensions to the last entries of `shape` (0: as in x), linearly along "
+              "each dimension or by the nearest element.",
+              Opset::ios17);
+  b.type_var("T", any_of(DType::fp16, DType::fp32, DType::int32))
       .type_var("U", any_of(DType::int32, DType::int16, DType::uint16, DType::uint32))
       .in("x", "T")
       .in("shape", "U")
       .constant("resized_dims", only(DType::uint32))
       .constant("interpolation_mode", kString)
       .one_of({"LINEAR", "NEAREST_NEIGHBOR"})
-      .or_else(Tensor::text("LINEAR"))
-      .constant("sampling_mode", kString)
-      .one_of({"DEFAULT", "STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "OFFSET_CORNERS", "UNALIGN_CORNERS"})
-      .or_else(Tensor::text("DEFAULT"))
+      .or_else(Tensor::text("LINEAR"));
+  return sampling_mode(b)
       .infer(infer_resize)
       .reference(resize_reference)
       .note(kGridNote.text, kGridNote.evidence)

@@ -19,17 +19,14 @@ Status resize_bilinear_reference(const OpCall& call, std::span<const TensorView>
 }  // namespace
 
 OpDef define_resize_bilinear() {
-  return OpBuilder("resize_bilinear",
-                   "Resizes the last two dimensions to a target size, bilinearly, on a sampling grid.")
-      .type_var("T", kF16F32)
+  OpBuilder b("resize_bilinear", "Resizes the last two dimensions to a target size, bilinearly, on a sampling grid.");
+  b.type_var("T", kF16F32)
       .in("x", "T")
       .constant("target_size_height", kI32)
       .or_else(Tensor::scalar_i64(DType::int32, 1))
       .constant("target_size_width", kI32)
-      .or_else(Tensor::scalar_i64(DType::int32, 1))
-      .constant("sampling_mode", kString)
-      .one_of({"DEFAULT", "STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "OFFSET_CORNERS", "UNALIGN_CORNERS"})
-      .or_else(Tensor::text("DEFAULT"))
+      .or_else(Tensor::scalar_i64(DType::int32, 1));
+  return sampling_mode(b)
       .infer(infer_resize_bilinear)
       .reference(resize_bilinear_reference)
       .note(kGridNote.text, kGridNote.evidence)

@@ -37,19 +37,9 @@ Status slice_by_index_reference(const OpCall& call, std::span<const TensorView> 
 }  // namespace
 
 OpDef define_slice_by_index() {
-  return OpBuilder("slice_by_index", "x[begin:end:stride] along every axis. Masks remove a bound or drop the axis.")
-      .type_var("T", kPlain15)
-      .in("x", "T")
-      .in("begin", kI32)
-      .in("end", kI32)
-      .constant("stride", kI32)
-      .optional()
-      .constant("begin_mask", kBool)
-      .optional()
-      .constant("end_mask", kBool)
-      .optional()
-      .constant("squeeze_mask", kBool)
-      .optional()
+  OpBuilder b("slice_by_index", "x[begin:end:stride] along every axis. Masks remove a bound or drop the axis.");
+  b.type_var("T", kPlain15).in("x", "T").in("begin", kI32).in("end", kI32).constant("stride", kI32).optional();
+  return slice_masks(b)
       .infer(infer_slice_by_index)
       .reference(slice_by_index_reference)
       .traits(Trait::moves_data_only)

@@ -42,22 +42,16 @@ Status slice_update_reference(const OpCall& call, std::span<const TensorView> ou
 }  // namespace
 
 OpDef define_slice_update() {
-  return OpBuilder("slice_update", "x with the slice that slice_by_index would take replaced by `update`.",
-                   Opset::ios18)
-      .type_var("T", kPlain17)
+  OpBuilder b("slice_update", "x with the slice that slice_by_index would take replaced by `update`.", Opset::ios18);
+  b.type_var("T", kPlain17)
       .type_var("U", kSizes17)
       .in("x", "T")
       .in("update", "T")
       .in("begin", "U")
       .in("end", "U")
       .constant("stride", "U")
-      .optional()
-      .constant("begin_mask", kBool)
-      .optional()
-      .constant("end_mask", kBool)
-      .optional()
-      .constant("squeeze_mask", kBool)
-      .optional()
+      .optional();
+  return slice_masks(b)
       .infer(infer_slice_update)
       .reference(slice_update_reference)
       .traits(Trait::moves_data_only)

@@ -1,18 +1,11 @@
 import numpy as np
 
 from case import op_case
+from draws import Draws
 
-rng = np.random.default_rng(3)
+draws = Draws(3)
+rand, ints = draws.rand, draws.ints
 f32, f16, i32 = np.float32, np.float16, np.int32
-
-
-def rand(*shape, dtype=f32):
-    return (rng.standard_normal(shape) * 3).astype(dtype)
-
-
-def ints(*shape, low=-9, high=10, dtype=i32):
-    return rng.integers(low, high, shape).astype(dtype)
-
 
 # gather
 X = rand(3, 4, 2)
@@ -112,7 +105,7 @@ def scatter_nd(data, ix, updates, mode):
 
 
 def positive(*shape, dtype=f32):
-    return rng.integers(1, 5, shape).astype(dtype)
+    return draws.rng.integers(1, 5, shape).astype(dtype)
 
 
 for mode in MODES:

@@ -1,22 +1,11 @@
 import numpy as np
 
 from case import op_case
+from draws import Draws
 
-rng = np.random.default_rng(1)
+draws = Draws(1)
+rand, ints, bools = draws.rand, draws.ints, draws.bools
 f32, f16, i32 = np.float32, np.float16, np.int32
-
-
-def rand(*shape, dtype=f32):
-    return (rng.standard_normal(shape) * 3).astype(dtype)
-
-
-def ints(*shape, low=-9, high=10, dtype=i32):
-    return rng.integers(low, high, shape).astype(dtype)
-
-
-def bools(*shape):
-    return rng.integers(0, 2, shape).astype(bool)
-
 
 # band_part
 def band(x, lower, upper):
@@ -247,7 +236,7 @@ op_case("topk", "values_only", {"x": x}, {"k": 3, "return_indices": False}, topk
 op_case("topk", "uint16_indices", {"x": x}, {"k": np.int8(2), "output_indices_dtype": "uint16"}, topk(x, 2, dtype=np.uint16), opset="ios17")
 op_case("topk", "minus_one_is_all", {"x": x}, {"k": -1, "axis": 0, "ascending": True}, topk(x, -1, 0, True), opset="ios17")
 for dtype in (np.int8, np.uint8, np.int16, np.uint16):
-    x = rng.integers(0, 90, (2, 4)).astype(dtype)
+    x = draws.rng.integers(0, 90, (2, 4)).astype(dtype)
     op_case("topk", "ios17_" + np.dtype(dtype).name, {"x": x}, {"k": 2}, topk(x, 2), opset="ios17")
 x = np.array([1, np.nan, np.inf, 1, -np.inf], f32)
 op_case("topk", "special", {"x": x}, {"k": 4}, topk(x, 4))

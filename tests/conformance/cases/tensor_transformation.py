@@ -1,22 +1,11 @@
 import numpy as np
 
 from case import op_case
+from draws import Draws
 
-rng = np.random.default_rng(2)
+draws = Draws(2)
+rand, ints, bools = draws.rand, draws.ints, draws.bools
 f32, f16, i32 = np.float32, np.float16, np.int32
-
-
-def rand(*shape, dtype=f32):
-    return (rng.standard_normal(shape) * 3).astype(dtype)
-
-
-def ints(*shape, low=-9, high=10, dtype=i32):
-    return rng.integers(low, high, shape).astype(dtype)
-
-
-def bools(*shape):
-    return rng.integers(0, 2, shape).astype(bool)
-
 
 def typed(*shape):
     """One array of each element type that iOS17 added."""
@@ -105,7 +94,7 @@ def reverse_sequence(x, lengths, seq, batch):
 
 for seq, batch in [(1, 0), (0, 1), (2, 0), (1, 2), (-1, 0)]:
     x = rand(3, 4, 3)
-    n = rng.integers(0, x.shape[seq] + 1, x.shape[batch]).astype(i32)
+    n = draws.rng.integers(0, x.shape[seq] + 1, x.shape[batch]).astype(i32)
     op_case("reverse_sequence", "seq%d_batch%d" % (seq + 1, batch), {"x": x, "lengths": n}, {"seq_axis": seq, "batch_axis": batch},
             [reverse_sequence(x, n, seq % 3, batch)])
 x = bools(2, 5)

@@ -69,11 +69,11 @@ std::vector<int64_t> kernel_of(const Node& n, const Value* w) {
   return {dims.begin() + 2, dims.end()};
 }
 
-void conv(Node& n) {
-  Value *x = n.in(0), *weight = n.in(1);
+}  // namespace
+
+Value* convolution(const Node& n, Value* x, Value* weight, Value* bias) {
   const Window w = window_of(n, x, kernel_of(n, weight));
-  const bool three = w.kernel.size() > 3;
-  if (three) n.unsupported(cat("a convolution over ", w.kernel.size(), " axes"));
+  if (w.kernel.size() > 3) n.unsupported(cat("a convolution over ", w.kernel.size(), " axes"));
   std::vector<NamedArg> args{{"x", x}};
   args.emplace_back("weight", weight);
   args.emplace_back("strides", Tensor::i32(w.strides));
@@ -81,10 +81,17 @@ void conv(Node& n) {
   if (w.pad_type == "custom") args.emplace_back("pad", Tensor::i32(w.pads));
   args.emplace_back("dilations", Tensor::i32(w.dilations));
   args.emplace_back("groups", static_cast<int>(n.integer_or("group", 1)));
-  const bool constant_bias = n.has(2) && n.constant(2) != nullptr;
-  if (constant_bias) args.emplace_back("bias", n.in(2));
-  Value* v = n.op("conv", std::move(args));
-  n.set(0, n.has(2) && !constant_bias ? with_bias(n, v, n.in(2)) : v);
+  if (bias != nullptr) args.emplace_back("bias", bias);
+  return n.op("conv", std::move(args));
+}
+
+namespace {
+
+void conv(Node& n) {
+  Value *x = n.in(0), *weight = n.in(1), *bias = n.has(2) ? n.in(2) : nullptr;
+  const bool is_constant = bias != nullptr && n.constant(2) != nullptr;
+  Value* v = convolution(n, x, weight, is_constant ? bias : nullptr);
+  n.set(0, bias != nullptr && !is_constant ? with_bias(n, v, bias) : v);
 }
 
 /// The padding of a transposed convolution: how much is cut off its full result at the begin and end of each axis, and

@@ -182,27 +182,11 @@ void qlinear_matmul(Node& n) {
   set_quantized(n, n.matmul(side(0, true), side(3, false)), 6);
 }
 
-Value* convolved(const Node& n, Value* x, Value* weight, Value* bias) {
-  const std::vector<int64_t> dims = n.known_shape(weight, "a convolution's weight").to_vector();
-  if (dims.size() < 3) n.malformed(cat("a weight of shape ", weight->type));
-  const Window w = window_of(n, x, {dims.begin() + 2, dims.end()});
-  std::vector<NamedArg> args{{"x", x}};
-  args.emplace_back("weight", weight);
-  args.emplace_back("strides", Tensor::i32(w.strides));
-  args.emplace_back("pad_type", w.pad_type);
-  if (w.pad_type == "custom") args.emplace_back("pad", Tensor::i32(w.pads));
-  args.emplace_back("dilations", Tensor::i32(w.dilations));
-  args.emplace_back("groups", static_cast<int>(n.integer_or("group", 1)));
-  Value* v = n.op("conv", std::move(args));
-  return bias == nullptr ? v : with_bias(n, v, bias);
-}
-
 void qlinear_conv(Node& n) {
-  Value* bias = nullptr;
-  if (n.has(8)) {
-    bias = n.mul(n.cast(n.in(8), n.in(1)->type.dtype()), n.mul(n.in(1), n.in(4)));
-  }
-  set_quantized(n, convolved(n, real(n, 0, 1), real(n, 3, 0), bias), 6);
+  Value *x = real(n, 0, 1), *weight = real(n, 3, 0);
+  Value* v = convolution(n, x, weight, nullptr);
+  if (n.has(8)) v = with_bias(n, v, n.mul(n.cast(n.in(8), n.in(1)->type.dtype()), n.mul(n.in(1), n.in(4))));
+  set_quantized(n, v, 6);
 }
 
 /// Sums of products of integers, exact in float32 below 2^24.
@@ -211,7 +195,8 @@ void conv_integer(Node& n) {
     Value* x = n.cast(n.in(i), DType::fp32);
     return n.has(i + 2) ? n.sub(x, spread(n, n.cast(n.in(i + 2), DType::fp32), x, 0, 0)) : x;
   };
-  n.set(0, n.cast(n.unary("round", convolved(n, centered(0), centered(1), nullptr)), DType::int32), DataType::int32);
+  Value *x = centered(0), *weight = centered(1);
+  n.set(0, n.cast(n.unary("round", convolution(n, x, weight, nullptr)), DType::int32), DataType::int32);
 }
 
 /// com.microsoft: QLinearAdd and QLinearMul.

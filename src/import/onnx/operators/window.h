@@ -22,4 +22,7 @@ Value* padded(const Node& n, Value* x, const std::vector<int64_t>& pads, double 
 /// addition.
 Value* with_bias(const Node& n, Value* x, Value* bias);
 
+/// A convolution with the attributes of `n`. `bias`: a constant, or nullptr.
+Value* convolution(const Node& n, Value* x, Value* weight, Value* bias);
+
 }  // namespace moka::import::onnx

@@ -23,7 +23,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from harness import machine  # noqa: E402
+from harness import machine, output  # noqa: E402
 from models import MODELS  # noqa: E402
 
 PIECE = 1 << 20  # bytes
@@ -113,12 +113,7 @@ def main():
         if not chosen.json:
             print(f"{row['title']:18} compile {milliseconds(row['compile'])}  copy {milliseconds(row['copy'])}  "
                   f"load {milliseconds(row['load'])}  cached {milliseconds(row['cached'])} ms", flush=True)
-    if chosen.json:
-        print(json.dumps(result, indent=1))
-    if chosen.out:
-        pathlib.Path(chosen.out).write_text(json.dumps(result, indent=1) + "\n")
-    if chosen.page:
-        pathlib.Path(chosen.page).write_text(page(result))
+    output.write(result, page, chosen)
     if wrong := [row["title"] for row in result["rows"] if not row["same"]]:
         sys.exit(f"the compiled weights differ: {', '.join(wrong)}")
 

@@ -9,7 +9,6 @@ likes best (float64 for Moka and scikit-learn, float32 for XGBoost and onnxrunti
 when an answer of Moka is wrong.
 """
 import argparse
-import json
 import os
 import pathlib
 import random
@@ -41,7 +40,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 
-from harness import machine  # noqa: E402
+from harness import machine, output  # noqa: E402
 from models import CASES, data, is_xgboost, to_coreml, to_onnx, TRAINING_ROWS  # noqa: E402
 
 
@@ -188,12 +187,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for case in cases:
             result["rows"] += measure(case, pathlib.Path(folder), [int(n) for n in chosen.rows.split(",")])
-    if chosen.json:
-        print(json.dumps(result, indent=1))
-    if chosen.out:
-        pathlib.Path(chosen.out).write_text(json.dumps(result, indent=1) + "\n")
-    if chosen.page:
-        pathlib.Path(chosen.page).write_text(page(result))
+    output.write(result, page, chosen)
     wrong = [f"{r['model']} ({r['rows']} rows)" for r in result["rows"] if not r.get("right")]
     if wrong:
         sys.exit(f"wrong or not predicted: {', '.join(wrong)}")

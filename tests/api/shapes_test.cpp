@@ -50,7 +50,7 @@ TEST(FlexibleShapes, LowestAndHighestSizesNeedNotFit) {
   }
 }
 
-/// Of [1..9, 1..9] the defaults are 1 and 2, where the other input is [3, 2].
+/// The first input is [1..9, 1..9] and has the default [1, 2], while the other one is [3, 2].
 TEST(FlexibleShapes, OneLowestSizeIsEnough) {
   Model m = Model::load(MOKA_GOLDEN "/flexible/partly_lowest.mlmodel");
   EXPECT_EQ(m.predict({{"x", counting({3, 2})}, {"z", counting({3, 2})}}).array("y").shape(),

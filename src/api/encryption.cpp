@@ -1,5 +1,7 @@
 #include "moka/encryption.h"
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -47,7 +49,7 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
   Status add(std::span<const std::byte> bytes) {
     out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    return out_ ? Status() : fail(ErrorCode::io, "'", made_, "': cannot be written");
+    return out_ ? Status() : fail(ErrorCode::io, "'", made_, "': cannot be written: ", std::strerror(errno));
   }
   void finish() {
     out_.close();
@@ -60,7 +62,7 @@ class Unfinished {
 
  private:
   void check() const {
-    if (!out_) throw Exception(ErrorKind::io, cat("'", made_, "': cannot be written"));
+    if (!out_) throw Exception(ErrorKind::io, cat("'", made_, "': cannot be written: ", std::strerror(errno)));
   }
   std::string path_, made_;
   std::ofstream out_;

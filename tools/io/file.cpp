@@ -1,6 +1,7 @@
 #include "io/file.h"
 
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <system_error>
 
@@ -35,7 +36,11 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
   if (!out) fail(path.string(), "can't be created: ", std::strerror(errno));
   out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   out.flush();
-  if (!out) fail(path.string(), "writing ", bytes.size(), " bytes failed: ", std::strerror(errno));
+  if (out) return;
+  const int error = errno;
+  out.close();
+  if (std::error_code ignored; std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
+  fail(path.string(), "writing ", bytes.size(), " bytes failed: ", std::strerror(error));
 }
 
 void ByteReader::seek(size_t position, std::string_view field) {

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
+#include <span>
 
 #include "command.h"
-#include "io/io_error.h"
+#include "io/file.h"
 #include "json.h"
 #include "moka/compiler.h"
 #include "print.h"
@@ -46,12 +46,7 @@ int generate(const GenerateOptions& options, const Arguments& app) {
   std::string text;
   for (const auto& [name, source] : sources) {
     const fs::path path = fs::path(options.folder) / name;
-    if (!options.dry_run) {
-      std::ofstream out(path, std::ios::binary);
-      out << source;
-      out.close();
-      if (!out) throw io::IoError(fmt::format("'{}' cannot be written", path.string()));
-    }
+    if (!options.dry_run) io::write_file(path, std::as_bytes(std::span(source)));
     files.push_back(path.string());
     text += path.string() + "\n";
   }

@@ -78,6 +78,17 @@ int run_traced(const std::vector<std::string>& words, const std::string& pattern
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+io::IoError not_written(const std::string& out, int error) {
+  return io::IoError(fmt::format("{}: cannot be written: {}", out, std::strerror(error)));
+}
+
+/// Fails before the command runs, which may take long.
+void check_place(const std::string& out) {
+  const bool is_new = !fs::exists(out);
+  if (!std::ofstream(out, std::ios::binary | std::ios::app)) throw not_written(out, errno);
+  if (is_new) fs::remove(out);
+}
+
 /// The traces of all processes one behind the other, which is one trace. Returns their number.
 size_t join(const fs::path& folder, const std::string& out) {
   std::vector<fs::path> parts;
@@ -89,11 +100,12 @@ size_t join(const fs::path& folder, const std::string& out) {
     if (std::ifstream from(part, std::ios::binary); from.peek() != std::ifstream::traits_type::eof())
       to << from.rdbuf();
   to.close();
-  if (!to) throw io::IoError(fmt::format("{}: cannot be written", out));
+  if (!to) throw not_written(out, errno);
   return parts.size();
 }
 
 int trace_command(const TraceOptions& options) {
+  check_place(options.out);
   const Folder folder;
   const int code = run_traced(options.words, (folder.path() / "%p.pftrace").string());
   const size_t processes = join(folder.path(), options.out);

@@ -101,6 +101,21 @@ TEST(Package, BadManifestsAreErrors) {
   EXPECT_EQ(parse_manifest(Bytes::from(later)).error().code(), ErrorCode::unsupported);
 }
 
+TEST(Package, ManifestsThatAreNotObjectsSayWhere) {
+  const std::pair<std::string, const char*> cases[] = {
+      {R"({"fileFormatVersion": "1.0)", "expected a JSON object, got an error at byte 27 of 26"},
+      {R"({"a": 1e999})", "expected a JSON object"},
+      {"[1]", "expected a JSON object, got a list"},
+      {"[1", "expected a JSON object"},
+      {"", "expected a JSON object, got an empty file"},
+  };
+  for (const auto& [json, message] : cases) {
+    auto m = parse_manifest(Bytes::from(json));
+    ASSERT_FALSE(m.ok()) << json;
+    EXPECT_NE(m.error().to_string().find(message), std::string::npos) << m.error().to_string();
+  }
+}
+
 TEST(Package, MissingThingsAreNamed) {
   auto file = Package(manifest("com.apple.CoreML/none.mlmodel")).open();
   ASSERT_FALSE(file.ok());

@@ -138,7 +138,7 @@ conformance: wheel
 	@tests/coremltools/setup
 	$(CONFORMANCE_RUN) --out $(call CONFORMANCE_OUT) $(CONFORMANCE_FLAGS)
 
-## The same with all tests, about three hours on two cores; SHARD=2/4 runs the second of four parts.
+## The same with all tests, about two hours on two cores; SHARD=2/4 runs the second of four parts.
 conformance-full: wheel
 	@tests/coremltools/setup
 	$(CONFORMANCE_RUN) --full --out $(call CONFORMANCE_OUT,-full) $(if $(SHARD),--shard $(SHARD)) $(CONFORMANCE_FLAGS)

@@ -49,7 +49,7 @@ stacked.description.input[0].type.multiArrayType.shape[:] = [9]
 first = stacked.description.input[0].type.multiArrayType
 first.shape[:] = [1, 2]
 first.shapeRange.sizeRanges.add(lowerBound=1, upperBound=9)
-other.type.multiArrayType.shape[:] = [3, 2]
+other.type.multiArrayType.shape[:] = [3, 3]
 (folder / "partly_lowest.mlmodel").write_bytes(stacked.SerializeToString())
 
 pair = Model_pb2.Model(specificationVersion=4)

@@ -93,13 +93,13 @@ class Launch {
 
   /// oneDNN's post-ops turn NaN into numbers. So a run whose inputs are not finite uses the primitive that `make`
   /// makes, which has no post-ops but the addend's, and then applies `after` to the result.
-  struct Plain {
+  struct Unfused {
     std::function<dnnl::primitive_desc_base()> make;
     std::vector<Activation> after;
     ir::Shape shape;  ///< of this part's result
     Layout layout;
   };
-  void plain(Plain p) { plain_ = std::move(p); }
+  void unfused(Unfused u) { unfused_ = std::move(u); }
 
   enum class From : uint8_t { in, out, packed, scratch };
   struct Argument {
@@ -113,13 +113,13 @@ class Launch {
   const dnnl::primitive_desc_base& primitive() const { return primitive_; }
   const std::vector<Argument>& arguments() const { return arguments_; }
   int addend() const { return addend_; }
-  const Plain& plain() const { return plain_; }
+  const Unfused& unfused() const { return unfused_; }
 
  private:
   dnnl::primitive_desc_base primitive_;
   std::vector<Argument> arguments_;
   int addend_ = -1;
-  Plain plain_;
+  Unfused unfused_;
 };
 
 /// A choice with kernel, note, tiles, thread_scratch, in_place, in_prepare_only, prepare and run set.

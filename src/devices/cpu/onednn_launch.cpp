@@ -62,10 +62,10 @@ bool are_finite(const void* data, const Desc& desc) {
          std::all_of(x + whole, x + n, [](float v) { return std::isfinite(v); });
 }
 
-/// Launch::plain, made when a run first needs it.
-class Plain {
+/// The primitive of Launch::Unfused, which is made when a run first needs it.
+class UnfusedPrimitive {
  public:
-  explicit Plain(const Launch::Plain& how) : how_(how) {}
+  explicit UnfusedPrimitive(const Launch::Unfused& how) : how_(how) {}
   bool is_needed() const { return how_.make != nullptr; }
 
   /// Allocates: inputs are hardly ever NaN or infinite.
@@ -101,7 +101,7 @@ class Plain {
   }
 
  private:
-  const Launch::Plain how_;
+  const Launch::Unfused how_;
   std::once_flag once_;
   dnnl::primitive_desc_base pd_;
   dnnl::primitive primitive_;
@@ -112,7 +112,7 @@ class Plain {
 class Shared {
  public:
   explicit Shared(const Launch& launch)
-      : arguments(launch.arguments()), pd(launch.primitive()), addend(launch.addend()), plain_(launch.plain()) {
+      : arguments(launch.arguments()), pd(launch.primitive()), addend(launch.addend()), unfused_(launch.unfused()) {
     const Desc scratch = pd.query_md(dnnl::query::scratchpad_md, 0);
     if ((scratch_bytes = scratch.get_size()) > 0)
       arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch, Launch::From::scratch, 0, 0, {}});
@@ -143,7 +143,7 @@ class Shared {
         };
         packed[i] =
             MOKA_TRY(context.pack(a.index, cat(key_of(a.plain, a.desc), " at ", a.offset), a.desc.get_size(), reorder));
-        if (plain_.is_needed()) finite_weights_ = are_finite(packed[i].get(), a.desc);
+        if (unfused_.is_needed()) finite_weights_ &= are_finite(packed[i].get(), a.desc);
       }
     } catch (const dnnl::error& e) {
       return fail(ErrorCode::internal, "oneDNN: ", e.what());
@@ -168,7 +168,7 @@ class Shared {
         case Launch::From::scratch: data[i] = args.own<std::byte>(); break;
       }
     }
-    if (plain_.is_needed() && !has_finite_inputs(data)) return plain_.run(arguments, std::span(data));
+    if (unfused_.is_needed() && !has_finite_inputs(data)) return unfused_.run(arguments, std::span(data));
     std::unique_ptr<Slot> slot = take(data);
     if (!slot) {
       try {
@@ -240,7 +240,7 @@ class Shared {
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Slot>> free_;
-  Plain plain_;
+  UnfusedPrimitive unfused_;
   bool finite_weights_ = true;
 };
 

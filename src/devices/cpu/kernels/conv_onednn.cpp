@@ -146,10 +146,11 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
         launch.out(DNNL_ARG_DST, pd.dst_desc(), out.first);
         if (m.call.has_addend() && f.fused) launch.addend(call.arg_index("addend"));
         if (f.fused && !m.epilogue.empty())
-          launch.plain({[=, plain = attributes(without_epilogues(m)), b = bias ? row_major({part.channels}) : Desc()] {
-                          return make(pd.src_desc(), pd.weights_desc(), b, pd.dst_desc(), g, plain);
-                        },
-                        activations_of(m.epilogue), out.shape, f.out});
+          launch.unfused(
+              {[=, plain = attributes(without_epilogues(m)), b = bias ? row_major({part.channels}) : Desc()] {
+                 return make(pd.src_desc(), pd.weights_desc(), b, pd.dst_desc(), g, plain);
+               },
+               activations_of(m.epilogue), out.shape, f.out});
       }
       if (launches.size() < parts.size()) continue;
       m.threads = static_cast<int>(parts.size());
@@ -240,7 +241,7 @@ Match match_pool(const MatchCall& given, algorithm a) {
         launch.in(DNNL_ARG_SRC, pd.src_desc(), m.call.arg_index("x"), in.first);
         launch.out(DNNL_ARG_DST, pd.dst_desc(), out.first);
         if (fused && !m.epilogue.empty())
-          launch.plain(
+          launch.unfused(
               {[=] { return dnnl::pooling_forward::primitive_desc(d, attributes(dnnl::post_ops()), engine(), true); },
                activations_of(m.epilogue), out.shape, l});
       }

@@ -80,6 +80,10 @@ Image to_image(nb::handle value, const FeatureDescription& f, Borrowed& borrowed
           "input '" + f.name + "': expected " + f.formatted_type() +
               " as uint8 of shape (H, W), (H, W, 3) or (H, W, 4) or float32 of shape (H, W), got " +
               describe(FeatureValue(pixels)));
+  if (s[0] == 0 || s[1] == 0)
+    raise(ErrorKind::invalid_argument, "input '" + f.name + "': expected " + f.formatted_type() +
+                                           ", got a picture of " + std::to_string(s[1]) + " x " + std::to_string(s[0]) +
+                                           " pixels");
   const Image image(pixels.data(), s[1], s[0], format);
   return reading != nullptr && reading->resize ? resized(image, f, *reading) : image;
 }

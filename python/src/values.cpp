@@ -216,8 +216,7 @@ bool Borrowed::array(nb::handle object, bool writable, MultiArray& out) {
   Py_buffer& b = buffers_.back();
   if (PyObject_GetBuffer(object.ptr(), &b, writable ? PyBUF_RECORDS : PyBUF_RECORDS_RO) != 0) {
     buffers_.pop_back();
-    nb::python_error e;
-    if (writable) raise(ErrorKind::invalid_argument, nb::cast<std::string>(nb::str(nb::borrow(e.value()))));
+    PyErr_Clear();
     return false;
   }
   DataType type{};
@@ -321,9 +320,13 @@ Features to_backings(nb::handle dict, const std::vector<FeatureDescription>& des
     if (f->type != FeatureType::multi_array)
       raise_type("output '" + name + "': only multi-arrays can be written in place, this is " + f->formatted_type());
     MultiArray array;
-    if (!PyObject_CheckBuffer(value.ptr()) || !borrowed.array(value, true, array))
+    const bool is_buffer = PyObject_CheckBuffer(value.ptr()) != 0;
+    if (!is_buffer || !borrowed.array(value, true, array)) {
+      if (is_buffer && borrowed.array(value, false, array))
+        raise(ErrorKind::invalid_argument, "output '" + name + "': expected a writable array, got a read-only one");
       raise_type("output '" + name + "': expected a writable array for " + f->formatted_type() + ", got " +
                  kind_of(value));
+    }
     out[name] = array;
   }
   return out;

@@ -27,6 +27,17 @@ View& fresh_view(const moka_features* features, const char* name) {
   return view;
 }
 
+/// Calls `make`, whose errors then name the feature.
+template <class Make>
+auto of_feature(const char* name, Make make) {
+  const std::string feature(need_text(name, "name"));
+  try {
+    return make();
+  } catch (const moka::Exception& e) {
+    throw moka::Exception(e.kind(), cat("feature '", feature, "': ", e.what()));
+  }
+}
+
 }  // namespace
 
 extern "C" {
@@ -45,7 +56,7 @@ void moka_features_clear(moka_features* features) {
 
 moka_status moka_features_set_array(moka_features* features, const char* name, const moka_array* array) {
   return guarded([&] {
-    const moka::MultiArray given = borrowed_array(need(array, "array"));
+    const moka::MultiArray given = of_feature(name, [&] { return borrowed_array(need(array, "array")); });
     set(features, name, need(features, "features").copies ? given.converted(given.type()) : given);
   });
 }

@@ -231,7 +231,7 @@ Result<ir::Type> default_type(const import::FeatureDescription& f, const ir::Typ
 
 bool has_default_at_limit(const import::FeatureDescription& f) {
   const auto at_limit = [](int64_t size, const import::SizeRange& r) {
-    return r.lower != r.upper && (size == r.lower || size == r.upper);
+    return r.lower != r.upper && (size <= std::max<int64_t>(r.lower, 1) || size == r.upper);
   };
   const import::MultiArrayConstraint& a = f.array;
   for (size_t i = 0; i < a.ranges.size() && i < a.shape.size(); i++)

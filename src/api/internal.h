@@ -53,7 +53,8 @@ Result<ir::Type> input_type(const import::FeatureDescription& feature, const ir:
                             const FeatureValue& value);
 /// The type of a missing optional input. `batch`: the batch of the given inputs, used when `declared` has rank 5.
 Result<ir::Type> default_type(const import::FeatureDescription& feature, const ir::Type& declared, int64_t batch = 1);
-/// Whether the default size of a flexible dimension is its smallest or its largest allowed size.
+/// Whether the default size of a flexible dimension is its smallest or its largest allowed size. 1 counts as the
+/// smallest size of a dimension that may be empty.
 bool has_default_at_limit(const import::FeatureDescription& feature);
 
 /// The description of input `index`, `input`, of the function's body, whose inputs come first and whose states follow.

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <optional>
 
 #include "api/internal.h"
+#include "moka/input_sizes.h"
 
 namespace moka {
 
@@ -95,6 +97,13 @@ FeatureValue random_value(const FeatureDescription& f, ir::RandomSource& source)
   return {};
 }
 
+/// Whether axis `i` of the array may have `size` and other sizes.
+bool varies_to(const FeatureDescription& f, size_t i, int64_t size) {
+  if (f.type != FeatureType::multi_array || i >= f.array.ranges.size()) return false;
+  const SizeRange& r = f.array.ranges[i];
+  return size >= r.lower && (r.upper < 0 || size <= r.upper) && r.lower != r.upper;
+}
+
 }  // namespace
 
 Features random_inputs(const FunctionDescription& function, uint64_t seed) {
@@ -111,31 +120,46 @@ Features Model::random_inputs(uint64_t seed) const {
     return !s.ok() && (s.error().code() == ErrorCode::invalid_argument || s.error().code() == ErrorCode::data);
   };
   if (!other_sizes_may_do(impl_->plans(first))) return first;
-  // Tries all variable sizes together, small ones first.
-  constexpr int64_t kLongest = 512;
+  std::optional<Features> found;
+  // False when no other sizes need to be tried.
+  const auto try_sizes = [&](const FunctionDescription& function) {
+    Features inputs = moka::random_inputs(function, seed);
+    const Status status = impl_->plans(inputs);
+    if (status.ok()) found = std::move(inputs);
+    return other_sizes_may_do(status);
+  };
+  const auto takes_sequences = [&](const FeatureDescription& f) {
+    return f.type == FeatureType::multi_array && impl_->sequences_only && impl_->takes_rank5(f.name);
+  };
+  constexpr int64_t kLongest = 512, kLongestAlone = 64;
   for (int64_t size = 1; size <= kLongest; ++size) {
     FunctionDescription function = impl_->function;
     bool changed = false;
     for (FeatureDescription& f : function.inputs) {
-      if (f.type != FeatureType::multi_array) continue;
-      if (impl_->sequences_only && impl_->takes_rank5(f.name)) {
+      if (takes_sequences(f)) {
         f.array.shape.insert(f.array.shape.begin(), {size, 1});
         changed = true;
         continue;
       }
-      for (size_t i = 0; i < f.array.ranges.size() && i < f.array.shape.size(); ++i) {
-        const SizeRange& r = f.array.ranges[i];
-        if (size < r.lower || (r.upper >= 0 && size > r.upper) || r.lower == r.upper) continue;
+      for (size_t i = 0; i < f.array.shape.size(); ++i) {
+        if (!varies_to(f, i, size)) continue;
         f.array.shape[i] = size;
         changed = true;
       }
     }
-    if (!changed) continue;
-    Features inputs = moka::random_inputs(function, seed);
-    const Status status = impl_->plans(inputs);
-    if (status.ok()) return inputs;
-    if (!other_sizes_may_do(status)) break;
+    if (changed && !try_sizes(function)) return found.value_or(std::move(first));
   }
+  // Sizes that must differ from each other: those that the model lists, then each variable size alone.
+  for (const ShapeChoice& choice : shape_choices(impl_->function, true))
+    if (!try_sizes(choice.function)) return found.value_or(std::move(first));
+  for (size_t n = 0; n < impl_->function.inputs.size(); ++n)
+    for (size_t i = 0; i < impl_->function.inputs[n].array.shape.size(); ++i)
+      for (int64_t size = 1; size <= kLongestAlone; ++size) {
+        FunctionDescription function = impl_->function;
+        if (!varies_to(function.inputs[n], i, size)) continue;
+        function.inputs[n].array.shape[i] = size;
+        if (!try_sizes(function)) return found.value_or(std::move(first));
+      }
   return first;
 }
 

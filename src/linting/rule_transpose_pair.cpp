@@ -64,7 +64,7 @@ void check_transpose_pair(const Subject& subject, Report& report) {
     });
 }
 
-/// Pairs that the function's body can do without. An output needs an operation of its name.
+/// Pairs that can be removed. A pair that makes an output of the function stays, since it names the output.
 std::vector<Pair> droppable(const FunctionView& view) {
   std::vector<Pair> out;
   std::set<const ir::Op*> used;

@@ -57,6 +57,20 @@ TEST(FlexibleShapes, OneLowestSizeIsEnough) {
             (std::vector<int64_t>{2, 3, 3}));
 }
 
+/// The second input must be longer than the first one by 2.
+TEST(FlexibleShapes, RandomInputsFindSizesThatDiffer) {
+  const Model m = Model::from_mil(program(
+      "tensor<fp32, [?]> x, tensor<fp32, [?]> z",
+      "tensor<fp32, [?]> longer = concat(values = (x, tensor<fp32, [2]>([1, 1])), axis = int32(0), interleave = "
+      "bool(false))[name = string(\"longer\")];\n"
+      "tensor<fp32, [2, ?]> y = stack(values = (longer, z), axis = int32(0))[name = string(\"pile\")];",
+      "y"));
+  const Features in = m.random_inputs();
+  const int64_t n = in.array("x").shape()[0];
+  EXPECT_EQ(in.array("z").shape(), (std::vector<int64_t>{n + 2}));
+  EXPECT_EQ(m.predict(in).array("y").shape(), (std::vector<int64_t>{2, n + 2}));
+}
+
 /// A shape that depends on an input's shape is known once the input is given. The plan is then complete and has no
 /// operations that compute the shape.
 TEST(FlexibleShapes, ShapesOfInputsAreKnownToThePlan) {

@@ -327,6 +327,7 @@ TEST(CApi, ReportsWrongUse) {
   std::vector<float> data(6);
   moka_array x = array_of(data, shape);
   EXPECT_EQ(moka_features_set_array(in.get(), "x", &x), MOKA_INVALID_ARGUMENT);
+  EXPECT_TRUE(std::string(moka_last_error()).starts_with("feature 'x': ")) << moka_last_error();
   x = array_of(data, huge);
   EXPECT_EQ(moka_features_set_array(in.get(), "x", &x), MOKA_INVALID_ARGUMENT);
   x.rank = size_t{1} << 60;

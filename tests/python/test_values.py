@@ -169,6 +169,8 @@ def test_pictures_of_every_mode():
     np.testing.assert_array_equal(gray(np.asarray(shades)[..., None]), gray(shades))
     with pytest.raises(TypeError, match="'x'.*CMYK"):
         halved(rgb.convert("CMYK"))
+    with pytest.raises(moka.InvalidArgumentError, match="input 'x'.*0 x 0 pixels"):
+        halved(image.new("RGB", (0, 0)))
 
 
 def test_pictures_as_tensors():

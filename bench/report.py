@@ -13,11 +13,11 @@ import tomllib
 import plot
 from harness import samples, stats
 from harness.samples import MOKA
-from nets import FAMILIES
+from nets import FAMILIES, zoo
 
 DEFAULT = "build/bench/results.json"
 # Written by other commands.
-OTHER_PAGES = {"zoo.md": "Nets of libraries", "avx2.md": "Limited to AVX2", "compile.md": "Compiling and loading", "loads.md": "The first answer, cold and warm", "tables.md": "Tables of rows",
+OTHER_PAGES = {"processor.md": "On another processor", "zoo.md": "Nets of libraries", "avx2.md": "Limited to AVX2", "compile.md": "Compiling and loading", "loads.md": "The first answer, cold and warm", "tables.md": "Tables of rows",
                "vulkan.md": "What nets submit to a GPU"}
 REASONS = pathlib.Path(__file__).resolve().parent / "reasons.toml"
 BYTES = {"fp32": 4, "fp16": 2, "nn": 4, "int8": 1, "int4": 0.5 + 2 / 32}  # bytes per weight
@@ -322,13 +322,26 @@ def tables(data):
 
 
 def page(data):
-    """A page with the tables of one run, of the nets that the pages from `pages` do not have."""
+    """A page of one run beside the pages from `pages`: nets of libraries, limited instructions, or another processor."""
     isa = data["settings"].get("isa")
-    head = f"# Limited to {isa.upper()}" if isa else f"# {OTHER_PAGES['zoo.md']}"
-    text = ("Each engine is limited by its own switch (`bench/harness/isa.py`). An engine without such a switch is left out, with the "
-            "reason." if isa else "Nets of timm, torchvision and transformers with random weights, which are not part of the benchmark "
-            "(`bench/nets/zoo.py`). The conditions are those of the other tables.")
-    return f"{head}\n\n{text}\n{tables(data)}\n## The machine and the run\n\n{machine_text(data)}"
+    if isa:
+        head = f"Limited to {isa.upper()}"
+        text = ("Each engine is limited by its own switch (`bench/harness/isa.py`). An engine without such a switch is left out, with the "
+                "reason.")
+    elif set(data["nets"]) & set(zoo.names()):
+        head = OTHER_PAGES["zoo.md"]
+        text = ("Nets of timm, torchvision and transformers with random weights, which are not part of the benchmark (`bench/nets/zoo.py`). "
+                "The conditions are those of the other tables.")
+    else:
+        head = OTHER_PAGES["processor.md"]
+        text = ("The nets of [the main page](../performance.md), which says how to read the tables, on a machine that is described at the "
+                "end.")
+        pairs = measured_pairs(data)
+        made = "\n".join(precision_text(data, pairs, p) for p in dict.fromkeys(precision for _, precision in pairs))
+        why = reasons(data)
+        return f"# {head}\n\n{text}\n\n{made}" + (f"\n## What is missing, and why\n\n{why}" if why else "") + (
+            f"\n## The machine and the run\n\n{machine_text(data)}")
+    return f"# {head}\n\n{text}\n{tables(data)}\n## The machine and the run\n\n{machine_text(data)}"
 
 
 def results_text(data, threads, precision):
@@ -422,8 +435,13 @@ with right outputs. The first answer is loading and the first prediction.
 
 
 def precision_page(data, pairs, precision):
+    return (f"# {capital(MODELS[precision])}\n\nWritten by `make bench-docs`; [the main page](../performance.md) says how to read it.\n\n"
+            f"{precision_text(data, pairs, precision)}")
+
+
+def precision_text(data, pairs, precision):
     of_precision = [threads for threads, p in pairs if p == precision]
-    text = f"# {capital(MODELS[precision])}\n\nWritten by `make bench-docs`; [the main page](../performance.md) says how to read it.\n\n"
+    text = ""
     for threads in of_precision:
         text += f"## Steady predictions, {threads_text(threads)}\n\n{results_text(data, threads, precision)}\n"
     text += ("## From the file to the first answer, and memory\n\n"
@@ -437,10 +455,14 @@ def precision_page(data, pairs, precision):
     return text
 
 
+def measured_pairs(data):
+    """(threads, precision) of all results, one precision after the other."""
+    return [(t, p) for p in data["settings"]["precision"] for t in data["settings"]["threads"] if rows(data, t, p)]
+
+
 def pages(data, name="performance", others=()):
     """Path beside the main page -> its text. `name` is the main page's, without the ending; `others` are linked."""
-    pairs = [(t, p) for t in data["settings"]["threads"] for p in data["settings"]["precision"] if rows(data, t, p)]
-    pairs.sort(key=lambda pair: data["settings"]["precision"].index(pair[1]))
+    pairs = measured_pairs(data)
     made = {f"{name}.md": main_page(data, pairs, name, f"{name}.svg", others)}
     for precision in dict.fromkeys(p for _, p in pairs):
         made[f"{name}/{page_name(precision)}"] = precision_page(data, pairs, precision)

@@ -145,10 +145,13 @@ class Nets(unittest.TestCase):
         self.assertNotEqual(nets.source("timm.mixnet_s"), nets.source("timm.tinynet_a"))
 
     def test_a_page_of_one_run_says_what_limits_it(self):
-        data = results(sample("n", "moka"), sample("n", "left"))
-        self.assertIn("# Nets of libraries", report.page(data))
+        data = results(sample("n", "moka"), sample("n", "left"), sample("n", "right", error=1))
+        page = report.page(data)
+        for part in ("# On another processor", "First answer, 1 thread", "## What is missing, and why", "off by 1e+00"):
+            self.assertIn(part, page)
         data["settings"]["isa"] = "avx2"
         self.assertIn("# Limited to AVX2", report.page(data))
+        self.assertIn("# Nets of libraries", report.page(results(sample("timm.mixnet_s", "moka"), sample("timm.mixnet_s", "left"))))
 
     def test_engines_are_limited_by_their_own_switches(self):
         self.assertEqual(isa.variables(None, "onnxruntime"), {})

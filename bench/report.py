@@ -324,6 +324,7 @@ def tables(data):
 def page(data):
     """A page of one run beside the pages from `pages`: nets of libraries, limited instructions, or another processor."""
     isa = data["settings"].get("isa")
+    made = tables(data)
     if isa:
         head = f"Limited to {isa.upper()}"
         text = ("Each engine is limited by its own switch (`bench/harness/isa.py`). An engine without such a switch is left out, with the "
@@ -336,12 +337,10 @@ def page(data):
         head = OTHER_PAGES["processor.md"]
         text = ("The nets of [the main page](../performance.md), which says how to read the tables, on a machine that is described at the "
                 "end.")
-        pairs = measured_pairs(data)
-        made = "\n".join(precision_text(data, pairs, p) for p in dict.fromkeys(precision for _, precision in pairs))
-        why = reasons(data)
-        return f"# {head}\n\n{text}\n\n{made}" + (f"\n## What is missing, and why\n\n{why}" if why else "") + (
-            f"\n## The machine and the run\n\n{machine_text(data)}")
-    return f"# {head}\n\n{text}\n{tables(data)}\n## The machine and the run\n\n{machine_text(data)}"
+        pairs, why = measured_pairs(data), reasons(data)
+        made = "".join(f"\n{precision_text(data, pairs, p)}" for p in dict.fromkeys(precision for _, precision in pairs))
+        made += f"\n## What is missing, and why\n\n{why}" if why else ""
+    return f"# {head}\n\n{text}\n{made}\n## The machine and the run\n\n{machine_text(data)}"
 
 
 def results_text(data, threads, precision):
@@ -444,7 +443,7 @@ def precision_text(data, pairs, precision):
     text = ""
     for threads in of_precision:
         text += f"## Steady predictions, {threads_text(threads)}\n\n{results_text(data, threads, precision)}\n"
-    text += ("## From the file to the first answer, and memory\n\n"
+    text += ("## Load, first prediction and memory\n\n"
              "Load + first prediction in milliseconds and the peak of the whole process, each beside the peer with right outputs that needs\n"
              "least. `prediction / best` counts the first prediction alone.\n\n")
     for threads in of_precision:

@@ -73,7 +73,7 @@ def arrays(shape):
 
 
 def compare(left, right, rounds):
-    """The shortest times of both in seconds, and the median of the ratios of all rounds. Both run in each round, so a slower machine slows both."""
+    """The shortest times of both in seconds, and the median ratio. Both run in each round, so a slow phase of the machine slows both."""
     times = [], []
     for _ in range(rounds):
         for side, run in enumerate((left, right)):

@@ -145,8 +145,8 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
     at_limit |= api::has_default_at_limit(x);
     if (t.ok()) types.push_back(*t);
   }
-  // Core ML refuses a model whose default sizes contradict each other, unless one of them is the smallest or the
-  // largest allowed size: converters write these when nobody chose a default, and the sizes of real inputs may fit.
+  // Core ML refuses a model whose default sizes contradict each other. It accepts the model if one of them is the
+  // smallest or the largest allowed size, which converters write when nobody chose a default.
   if (concrete && types.size() == impl->model->ir().body().inputs().size()) {
     auto planned = impl->model->plan(types);
     if (!planned.ok()) {

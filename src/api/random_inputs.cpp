@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <optional>
 
 #include "api/internal.h"
 #include "moka/input_sizes.h"
@@ -104,6 +103,41 @@ bool varies_to(const FeatureDescription& f, size_t i, int64_t size) {
   return size >= r.lower && (r.upper < 0 || size <= r.upper) && r.lower != r.upper;
 }
 
+/// Calls `visit` with the function for other sizes until it returns false. First all variable sizes are alike, from
+/// small to large; then come the sizes that the model lists, and each variable size alone.
+template <class Visit>
+void visit_other_sizes(const Model::Impl& model, Visit visit) {
+  constexpr int64_t kLongest = 512, kLongestAlone = 64;
+  const FunctionDescription& usual = model.function;
+  for (int64_t size = 1; size <= kLongest; ++size) {
+    FunctionDescription function = usual;
+    bool changed = false;
+    for (FeatureDescription& f : function.inputs) {
+      if (f.type == FeatureType::multi_array && model.sequences_only && model.takes_rank5(f.name)) {
+        f.array.shape.insert(f.array.shape.begin(), {size, 1});
+        changed = true;
+        continue;
+      }
+      for (size_t i = 0; i < f.array.shape.size(); ++i) {
+        if (!varies_to(f, i, size)) continue;
+        f.array.shape[i] = size;
+        changed = true;
+      }
+    }
+    if (changed && !visit(function)) return;
+  }
+  for (const ShapeChoice& choice : shape_choices(usual, true))
+    if (!visit(choice.function)) return;
+  for (size_t n = 0; n < usual.inputs.size(); ++n)
+    for (size_t i = 0; i < usual.inputs[n].array.shape.size(); ++i)
+      for (int64_t size = 1; size <= kLongestAlone; ++size) {
+        if (!varies_to(usual.inputs[n], i, size)) continue;
+        FunctionDescription function = usual;
+        function.inputs[n].array.shape[i] = size;
+        if (!visit(function)) return;
+      }
+}
+
 }  // namespace
 
 Features random_inputs(const FunctionDescription& function, uint64_t seed) {
@@ -115,52 +149,18 @@ Features random_inputs(const FunctionDescription& function, uint64_t seed) {
 }
 
 Features Model::random_inputs(uint64_t seed) const {
-  Features first = moka::random_inputs(impl_->function, seed);
+  Features inputs = moka::random_inputs(impl_->function, seed);
   const auto other_sizes_may_do = [](const Status& s) {
     return !s.ok() && (s.error().code() == ErrorCode::invalid_argument || s.error().code() == ErrorCode::data);
   };
-  if (!other_sizes_may_do(impl_->plans(first))) return first;
-  std::optional<Features> found;
-  // False when no other sizes need to be tried.
-  const auto try_sizes = [&](const FunctionDescription& function) {
-    Features inputs = moka::random_inputs(function, seed);
-    const Status status = impl_->plans(inputs);
-    if (status.ok()) found = std::move(inputs);
+  if (!other_sizes_may_do(impl_->plans(inputs))) return inputs;
+  visit_other_sizes(*impl_, [&](const FunctionDescription& function) {
+    Features others = moka::random_inputs(function, seed);
+    const Status status = impl_->plans(others);
+    if (status.ok()) inputs = std::move(others);
     return other_sizes_may_do(status);
-  };
-  const auto takes_sequences = [&](const FeatureDescription& f) {
-    return f.type == FeatureType::multi_array && impl_->sequences_only && impl_->takes_rank5(f.name);
-  };
-  constexpr int64_t kLongest = 512, kLongestAlone = 64;
-  for (int64_t size = 1; size <= kLongest; ++size) {
-    FunctionDescription function = impl_->function;
-    bool changed = false;
-    for (FeatureDescription& f : function.inputs) {
-      if (takes_sequences(f)) {
-        f.array.shape.insert(f.array.shape.begin(), {size, 1});
-        changed = true;
-        continue;
-      }
-      for (size_t i = 0; i < f.array.shape.size(); ++i) {
-        if (!varies_to(f, i, size)) continue;
-        f.array.shape[i] = size;
-        changed = true;
-      }
-    }
-    if (changed && !try_sizes(function)) return found.value_or(std::move(first));
-  }
-  // Sizes that must differ from each other: those that the model lists, then each variable size alone.
-  for (const ShapeChoice& choice : shape_choices(impl_->function, true))
-    if (!try_sizes(choice.function)) return found.value_or(std::move(first));
-  for (size_t n = 0; n < impl_->function.inputs.size(); ++n)
-    for (size_t i = 0; i < impl_->function.inputs[n].array.shape.size(); ++i)
-      for (int64_t size = 1; size <= kLongestAlone; ++size) {
-        FunctionDescription function = impl_->function;
-        if (!varies_to(function.inputs[n], i, size)) continue;
-        function.inputs[n].array.shape[i] = size;
-        if (!try_sizes(function)) return found.value_or(std::move(first));
-      }
-  return first;
+  });
+  return inputs;
 }
 
 }  // namespace moka

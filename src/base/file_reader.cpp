@@ -62,12 +62,12 @@ bool FileReader::copy(const FilePlace& place, size_t size, std::byte* to) {
 }
 
 bool FileReader::copy(const void* data, size_t size, void* to) {
-  const auto place = copies_ ? place_in_file(data, size) : std::nullopt;
+  const auto place = place_in_file(data, size);
   return place && copy(*place, size, static_cast<std::byte*>(to));
 }
 
 std::shared_ptr<const std::byte> FileReader::read(const void* data, size_t size) {
-  if (!copies_ || size < kSmall || size > kLargest) return nullptr;
+  if (size < kSmall || size > kLargest) return nullptr;
   const auto place = place_in_file(data, size);
   if (!place) return nullptr;
   Buffer buffer = take(size);

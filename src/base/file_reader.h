@@ -15,13 +15,6 @@ namespace moka {
 /// memory of the process. Thread-safe.
 class FileReader {
  public:
-  FileReader() = default;
-  /// A reader that copies nothing, for data whose pages the process has already: read() and copy() refuse all.
-  static std::unique_ptr<FileReader> of_mapped_pages() {
-    auto reader = std::make_unique<FileReader>();
-    reader->copies_ = false;
-    return reader;
-  }
   /// A copy of [data, data + size) in a buffer, which the last owner returns to this reader. Null when the data is not
   /// in a mapped file, the file at its path has changed, the size is too small or too large for a buffer, or memory is
   /// short.
@@ -38,7 +31,6 @@ class FileReader {
   bool copy(const FilePlace& place, size_t size, std::byte* to);
   std::shared_ptr<const int> descriptor(const std::string& path, const std::string& content);
 
-  bool copies_ = true;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const int>> descriptors_;  ///< by content
   std::vector<Buffer> free_;

@@ -38,7 +38,7 @@ bool is_network(int type) { return type == 303 || type == 403 || type == 500; }
 Status mark_rank5(const proto::Model& model, const format::ModelFile& file, FunctionDescription& function,
                   int depth = 0);
 
-/// Marks the inputs of a pipeline that all models which read them also accept with rank 5.
+/// An input of a pipeline takes rank 5 if every model that reads it does.
 Status mark_rank5_of_stages(const proto::Model& model, const format::ModelFile& file, FunctionDescription& function,
                             int depth) {
   std::map<std::string, bool> takes;

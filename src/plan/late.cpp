@@ -24,7 +24,7 @@ std::shared_ptr<LatePreparation> LatePreparation::take(std::vector<Preparation>&
   const auto first = std::stable_partition(all.begin(), all.end(), [](const Preparation& p) { return !can_wait(p); });
   std::vector<Preparation> late(std::make_move_iterator(first), std::make_move_iterator(all.end()));
   all.erase(first, all.end());
-  std::erase_if(late, [&](Preparation& p) { return prepare_kernel(p, options, nullptr).ok(); });
+  std::erase_if(late, [&](Preparation& p) { return prepare_from_packed(p, options).ok(); });
   return late.empty() ? nullptr : std::make_shared<LatePreparation>(std::move(late), options);
 }
 
@@ -58,12 +58,12 @@ void LatePreparation::prepare(size_t bytes, double seconds) {
       if (i >= all_.size()) return;
       const ir::Tensor& weights = all_[i].choice->unpacked;
       begun += weights.bytes();
-      if (prepare_kernel(all_[i], options_, reader_.get()).ok()) drop_pages(weights.data(), weights.bytes());
+      // The first run has read the pages, so they are packed where they are mapped.
+      if (prepare_kernel(all_[i], options_, nullptr).ok()) drop_pages(weights.data(), weights.bytes());
     } while (begun < bytes && seconds_since(start) < seconds);
   });
   if (next_.load() < all_.size()) return;
   all_.clear();
-  reader_.reset();
   is_done_.store(true, std::memory_order_relaxed);
 }
 

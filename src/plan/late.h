@@ -5,7 +5,6 @@
 #include <mutex>
 #include <vector>
 
-#include "base/file_reader.h"
 #include "plan/prepare.h"
 
 namespace moka::plan {
@@ -37,8 +36,7 @@ class LatePreparation {
 
   std::vector<Preparation> all_;
   const PlanOptions options_;
-  size_t bytes_ = 0;                                                    ///< of the weights of all kernels
-  std::unique_ptr<FileReader> reader_ = FileReader::of_mapped_pages();  ///< the first run has read the pages
+  size_t bytes_ = 0;  ///< of the weights of all kernels
   std::mutex mutex_;
   std::atomic<size_t> next_{0};  ///< the first of `all_` that is not begun
   std::atomic<bool> is_done_{false};

@@ -17,13 +17,13 @@ namespace {
 
 class Context final : public kernel::PrepareContext {
  public:
-  /// A null reader: nothing is read, so whatever is not packed yet is an error.
-  Context(const Preparation& p, const PlanOptions& options, FileReader* reader)
-      : preparation_(p), options_(options), reader_(reader) {}
+  /// Without `packs`, whatever is not packed yet is an error.
+  Context(const Preparation& p, const PlanOptions& options, FileReader* reader, bool packs)
+      : preparation_(p), options_(options), reader_(reader), packs_(packs) {}
 
   Result<ir::TensorView> constant(int arg) override {
     const Preparation::Input& in = input(arg);
-    if (reader_ == nullptr) return not_packed();
+    if (!packs_) return not_packed();
     if (in.value == nullptr && in.tensor.empty_handle())
       return fail(ErrorCode::internal, "a kernel prepares an input that is not constant");
     held_.push_back(in.tensor.empty_handle() ? MOKA_TRY(options_.constants->get(*in.value, false)) : in.tensor);
@@ -37,7 +37,7 @@ class Context final : public kernel::PrepareContext {
       if (!may_pack(in, key, bytes)) return not_packed();
       return options_.constants->pack(*in.value, key, bytes, fill, reader_);
     }
-    if (reader_ == nullptr) return not_packed();
+    if (!packs_) return not_packed();
     const ir::TensorView v = MOKA_TRY(constant(arg));
     if (options_.budget) MOKA_TRY(options_.budget->take(bytes, "a packed constant"));
     std::shared_ptr<std::byte> to = allocate_large(bytes + 64);
@@ -72,7 +72,7 @@ class Context final : public kernel::PrepareContext {
  private:
   static Error not_packed() { return fail(ErrorCode::internal, "weights that are not packed yet"); }
   bool may_pack(const Preparation::Input& in, std::string_view key, size_t bytes) const {
-    return reader_ != nullptr || options_.constants->is_packed(*in.value, key, bytes);
+    return packs_ || options_.constants->is_packed(*in.value, key, bytes);
   }
 
   Result<std::shared_ptr<const kernel::Buffer>> on_device(int arg, std::string_view key, size_t bytes,
@@ -89,13 +89,11 @@ class Context final : public kernel::PrepareContext {
   const Preparation& preparation_;
   const PlanOptions& options_;
   FileReader* const reader_;
+  const bool packs_;
   std::vector<ir::Tensor> held_;
 };
 
-}  // namespace
-
-Status prepare_kernel(Preparation& p, const PlanOptions& options, FileReader* reader) {
-  Context context(p, options, reader);
+Status prepare(Preparation& p, Context context) {
   try {
     MOKA_TRY_IN(p.choice->prepare(context), cat("operation '", p.op->name, "' (", p.op->type_name(), ")"));
   } catch (const std::bad_alloc&) {
@@ -103,6 +101,16 @@ Status prepare_kernel(Preparation& p, const PlanOptions& options, FileReader* re
   }
   p.choice->prepare = nullptr;
   return {};
+}
+
+}  // namespace
+
+Status prepare_kernel(Preparation& p, const PlanOptions& options, FileReader* reader) {
+  return prepare(p, Context(p, options, reader, true));
+}
+
+Status prepare_from_packed(Preparation& p, const PlanOptions& options) {
+  return prepare(p, Context(p, options, nullptr, false));
 }
 
 Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options) {

@@ -24,9 +24,10 @@ struct Preparation {
   std::vector<Input> inputs;  ///< per input of the kernel
 };
 
-/// Prepares one kernel on the calling thread. With a null `reader`, only from weights that are packed already; others
-/// are an error.
+/// Prepares one kernel on the calling thread. `reader` reads the weights to pack; null: through the file's mapping.
 Status prepare_kernel(Preparation& p, const PlanOptions& options, FileReader* reader);
+/// The same from weights that are packed already; others are an error.
+Status prepare_from_packed(Preparation& p, const PlanOptions& options);
 /// Prepares every kernel, on as many threads as the options allow. Returns the error of the first that fails.
 Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options);
 

@@ -50,7 +50,7 @@ TEST(FlexibleShapes, LowestAndHighestSizesNeedNotFit) {
   }
 }
 
-/// The first input is [1..9, 1..9] and has the default [1, 2], while the other one is [3, 3].
+/// The first input has the shape [1..9, 1..9] and the default [1, 2]. The second one has the shape [3, 3].
 TEST(FlexibleShapes, OneLowestSizeIsEnough) {
   Model m = Model::load(MOKA_GOLDEN "/flexible/partly_lowest.mlmodel");
   EXPECT_EQ(m.predict({{"x", counting({3, 3})}, {"z", counting({3, 3})}}).array("y").shape(),

@@ -72,16 +72,6 @@ TEST_F(FileReaderTest, OtherContentIsNotRead) {
   EXPECT_EQ(FileReader().read(heap.data(), heap.size()), nullptr);
 }
 
-TEST_F(FileReaderTest, MappedPagesAreNotCopied) {
-  write(1 << 20, 4);
-  const auto file = map_file(path_);
-  ASSERT_TRUE(file.ok());
-  const auto reader = FileReader::of_mapped_pages();
-  EXPECT_EQ(reader->read(file->data(), 8192), nullptr);
-  std::vector<std::byte> copy(8192);
-  EXPECT_FALSE(reader->copy(file->data(), copy.size(), copy.data()));
-}
-
 /// Huge pages may come slowly, and a small part would take a whole one.
 TEST_F(FileReaderTest, BuffersAskForNoHugePages) {
   write(3 << 20, 4);

@@ -65,7 +65,7 @@ struct RelativeError {
   double largest, rms;
 };
 RelativeError relative_error(const ir::Tensor& got, const ir::Tensor& expected);
-/// The error of the first output of `got`, against the reference device, must not exceed these bounds.
+/// Expects the first output of `got` to differ from the reference device's by at most these errors.
 void expect_error_below(Graph& g, const Run& got, double largest, double rms);
 
 /// Sets the epilogue of y's operation and, if `addend`, a random addend. Returns y, which may be null.

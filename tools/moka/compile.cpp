@@ -45,7 +45,7 @@ void write_plist(const std::string& path) {
          "<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n"
          "<plist version=\"1.0\">\n<dict/>\n</plist>\n";
   out.close();
-  if (!out) throw io::IoError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+  if (!out) io::fail(path, "cannot be written: ", std::strerror(errno));
 }
 
 /// Compares versions such as "10.13.2" by their numbers.

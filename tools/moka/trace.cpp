@@ -78,14 +78,12 @@ int run_traced(const std::vector<std::string>& words, const std::string& pattern
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-io::IoError not_written(const std::string& out, int error) {
-  return io::IoError(fmt::format("{}: cannot be written: {}", out, std::strerror(error)));
-}
+[[noreturn]] void fail_to_write(const std::string& out) { io::fail(out, "cannot be written: ", std::strerror(errno)); }
 
 /// Fails before the command runs, which may take long.
 void check_place(const std::string& out) {
   const bool is_new = !fs::exists(out);
-  if (!std::ofstream(out, std::ios::binary | std::ios::app)) throw not_written(out, errno);
+  if (!std::ofstream(out, std::ios::binary | std::ios::app)) fail_to_write(out);
   if (is_new) fs::remove(out);
 }
 
@@ -100,7 +98,7 @@ size_t join(const fs::path& folder, const std::string& out) {
     if (std::ifstream from(part, std::ios::binary); from.peek() != std::ifstream::traits_type::eof())
       to << from.rdbuf();
   to.close();
-  if (!to) throw not_written(out, errno);
+  if (!to) fail_to_write(out);
   return parts.size();
 }
 

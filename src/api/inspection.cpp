@@ -54,7 +54,7 @@ void each(const ir::TensorView& view, const Visit& visit) {
   const int bits = ir::bits(view.dtype);
   const auto* bytes = static_cast<const std::byte*>(view.data);
   // Payloads in a specification may be unaligned, so they are copied piece by piece.
-  std::vector<std::byte> piece(static_cast<size_t>(kPiece) * 8);
+  std::vector<std::byte> piece(static_cast<size_t>(std::min(kPiece, view.count())) * 8);
   for (int64_t from = 0; from < view.count(); from += kPiece) {
     const int64_t count = std::min(kPiece, view.count() - from);
     const size_t size = static_cast<size_t>((count * bits + 7) / 8);

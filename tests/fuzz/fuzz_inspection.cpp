@@ -12,9 +12,13 @@
 
 namespace {
 
+/// In memory where that is possible. On a disk, each run waits until its file is written.
 const std::string& path() {
-  static const std::string path =
-      (std::filesystem::temp_directory_path() / ("fuzz_inspection_" + std::to_string(getpid()) + ".mlmodel")).string();
+  static const std::string path = [] {
+    const std::filesystem::path memory = "/dev/shm";
+    const auto folder = std::filesystem::exists(memory) ? memory : std::filesystem::temp_directory_path();
+    return (folder / ("fuzz_inspection_" + std::to_string(getpid()) + ".mlmodel")).string();
+  }();
   return path;
 }
 

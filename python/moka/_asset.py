@@ -52,9 +52,9 @@ def compile_model(model: Union[str, "os.PathLike[str]", ModelAsset], destination
     the source.
 
     Returns the folder's path. Raises what loading raises; InvalidArgumentError, IOError."""
-    folder = os.fspath(destination)
+    folder = _files.path_of(destination)
     if isinstance(model, ModelAsset):
         _moka.compile_asset(model.specification, model.blobs, folder)
     else:
-        _moka.compile_model(os.path.expanduser(os.fspath(model)), folder)
+        _moka.compile_model(_files.path_of(model), folder)
     return folder

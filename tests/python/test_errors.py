@@ -81,9 +81,13 @@ def test_options(options, error, text):
         ("\udcff.mlmodel", ValueError, r"'\\udcff.mlmodel': expected a path in UTF-8 without zero bytes"),
     ],
 )
-def test_paths(path, error, text):
+def test_paths(path, error, text, tmp_path):
     with pytest.raises(error, match=text):
         moka.Model(path)
+    with pytest.raises(error, match=text):
+        moka.compile_model(path, tmp_path / "m.mlmodelc")
+    with pytest.raises(error, match=text):
+        moka.compile_model("no_model.mlpackage", path)
 
 
 def test_closed_files_and_released_buffers(tmp_path):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "format/message/node.h"
 #include "format/message/scalar.h"
@@ -69,9 +70,11 @@ Result<const FieldDef*> Message::message_field(std::string_view name) const {
 
 Result<std::vector<std::string>> Message::names() const {
   MOKA_TRY(split(*node_));
+  std::map<uint32_t, const FieldDef*> present;
+  for (const WireField& f : node_->fields)
+    if (f.def != nullptr && packed_count(f) > 0) present.emplace(f.def->number, f.def);
   std::vector<std::string> out;
-  for (const auto& [number, def] : node_->def->fields)
-    if (MOKA_TRY(count(def.name)) > 0) out.push_back(def.name);
+  for (const auto& [number, def] : present) out.push_back(def->name);
   return out;
 }
 

@@ -43,8 +43,10 @@ test-tsan: | setup
 	cmake --build $(BUILD)-tsan -j $(JOBS) $(SOME_PROGRAMS)
 	TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0 ctest --test-dir $(BUILD)-tsan --no-tests=error --output-on-failure $(SOME_TESTS)
 
-## Every libFuzzer target for a minute, with clang; FUZZ_SECONDS for longer, FUZZ_TARGETS for some of them.
+## Every libFuzzer target for a minute, with clang; FUZZ_SECONDS for longer, FUZZ_RUNS to end after so many runs, FUZZ_TARGETS for some
+## of them.
 FUZZ_SECONDS ?= 60
+FUZZ_RUNS ?=
 ## With FUZZ_DEVICE=simulator or FUZZ_DEVICE=vulkan, fuzz_predict also runs each model in random cuts between that device and the CPU.
 FUZZ_DEVICE ?=
 FUZZ_TARGETS ?= $(if $(FUZZ_DEVICE),fuzz_predict fuzz_operations)
@@ -52,7 +54,7 @@ fuzz-smoke:
 	@tools/setup --fuzz
 	CC=clang CXX=clang++ cmake -G Ninja -S . -B $(BUILD)-fuzz -DCMAKE_BUILD_TYPE=Release -DMOKA_FUZZ=ON -DMOKA_SANITIZE=address,undefined,fuzzer-no-link
 	cmake --build $(BUILD)-fuzz -j $(JOBS) --target fuzzers
-	@MOKA_FUZZ_DEVICE=$(FUZZ_DEVICE) tools/fuzz-smoke $(BUILD)-fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+	@MOKA_FUZZ_DEVICE=$(FUZZ_DEVICE) tools/fuzz-smoke $(if $(FUZZ_RUNS),--runs $(FUZZ_RUNS)) $(BUILD)-fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 ## The Python package, dist/moka_coreml-*.whl; PYTHONS: the interpreters to build it with.
 PYTHONS ?= python3

@@ -96,27 +96,35 @@ class ReleaseCheck(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             fake = pathlib.Path(folder) / "make"
             fake.write_text('#!/bin/sh\necho "running $*"\ncase $1 in test-asan) echo "100% tests passed of 7";;'
-                            ' fuzz-smoke) echo "fuzz_one               12       4321       87       60  ok";;'
+                            ' fuzz-smoke) echo "${2#*=}               12       4321       87       60  ok";;'
                             ' *) echo "2 tests failed"; exit 2;; esac\n')
             fake.chmod(0o755)
             page = pathlib.Path(folder) / "page.md"
-            ran = subprocess.run([sys.executable, str(script), "--out", str(page), "--seconds", "3", "--only", "test-asan,test-tsan,fuzz"],
-                                 env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}, capture_output=True, text=True)
+
+            def check(*options):
+                return subprocess.run([sys.executable, str(script), "--out", str(page), *options], capture_output=True, text=True,
+                                      env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+
+            ran = check("--seconds", "3", "--only", "test-asan,test-tsan,fuzz")
             self.assertEqual(ran.returncode, 1)
-            self.assertIn("running fuzz-smoke FUZZ_SECONDS=3", ran.stdout)
+            self.assertIn("running fuzz-smoke FUZZ_TARGETS=fuzz_weights FUZZ_SECONDS=3\n", ran.stdout)
             text = page.read_text()
-            subprocess.run([sys.executable, str(script), "--out", str(page), "--only", "conformance-full", "--shard", "1/4"],
-                           env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}, capture_output=True)
-            subprocess.run([sys.executable, str(script), "--out", str(page), "--only", "test-asan", "--tests", "test_ops", "--programs", "test_ops"],
-                           env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}, capture_output=True)
+            check("--only", "conformance-full", "--shard", "1/4")
+            check("--only", "test-asan", "--tests", "test_ops", "--programs", "test_ops")
+            up_to_runs = [check("--only", "fuzz", "--targets", "fuzz_age", "--runs", "10000").stdout for _ in range(3)]
             later = page.read_text()
         self.assertRegex(text, r"\| `make test-asan` \| passed \| 100% tests passed of 7 \| 0 \| [0-9a-f]{12}")
         self.assertIn("| `make test-tsan` | failed (2) | 2 tests failed |", text)
-        self.assertIn("| fuzz_one | ok | 4,321 | 87 | 1 |", text)
+        self.assertIn("| fuzz_age | ok | 4,321 | 87 | 1 |", text)
         # a later run of one suite keeps the others
         self.assertIn("| `make conformance-full SHARD=1/4` | failed (2) |", later)
         self.assertIn("| `make test-asan` | passed |", later)
         self.assertIn("| `make test-asan TESTS=test_ops PROGRAMS=test_ops` | passed |", later)
+        # the runs of earlier commits count
+        self.assertIn("FUZZ_RUNS=5679\n", up_to_runs[0])
+        self.assertIn("FUZZ_RUNS=1358\n", up_to_runs[1])
+        self.assertNotIn("running", up_to_runs[2])
+        self.assertRegex(later, r"\| fuzz_age \| ok \| 4,321 \|.* 12,963 \| 3 \|")
 
 
 if __name__ == "__main__":

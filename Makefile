@@ -21,9 +21,11 @@ demo: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS) --target demo
 	@tools/demo $(BUILD)
 
+CTEST = ctest --output-on-failure --no-tests=error
+
 ## Unit, conformance and hostile-input tests.
 test: all
-	ctest --test-dir $(BUILD) --no-tests=error --output-on-failure -j $(JOBS)
+	$(CTEST) --test-dir $(BUILD) -j $(JOBS)
 
 ## The same under AddressSanitizer and UndefinedBehaviorSanitizer. TESTS: a regular expression of ctest that names some of them;
 ## PROGRAMS: the programs that these need, instead of building all.
@@ -35,16 +37,15 @@ test-asan: | setup
 	cmake -G Ninja -S . -B $(BUILD)-asan -DCMAKE_BUILD_TYPE=Release -DMOKA_SANITIZE=address,undefined $(CMAKE_FLAGS)
 	cmake --build $(BUILD)-asan -j $(JOBS) $(SOME_PROGRAMS)
 	UBSAN_OPTIONS=print_stacktrace=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tests/leaks.supp:print_suppressions=0 \
-	  ctest --test-dir $(BUILD)-asan --no-tests=error --output-on-failure -j $(JOBS) $(SOME_TESTS)
+	  $(CTEST) --test-dir $(BUILD)-asan -j $(JOBS) $(SOME_TESTS)
 
 ## The same under ThreadSanitizer. Libraries that are not built with it are not looked into.
 test-tsan: | setup
 	cmake -G Ninja -S . -B $(BUILD)-tsan -DCMAKE_BUILD_TYPE=Release -DMOKA_SANITIZE=thread $(CMAKE_FLAGS)
 	cmake --build $(BUILD)-tsan -j $(JOBS) $(SOME_PROGRAMS)
-	TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0 ctest --test-dir $(BUILD)-tsan --no-tests=error --output-on-failure $(SOME_TESTS)
+	TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0 $(CTEST) --test-dir $(BUILD)-tsan $(SOME_TESTS)
 
-## Every libFuzzer target for a minute, with clang; FUZZ_SECONDS for longer, FUZZ_RUNS to end after so many runs, FUZZ_TARGETS for some
-## of them.
+## Every libFuzzer target for a minute, with clang. FUZZ_SECONDS sets the time, FUZZ_RUNS the most runs, FUZZ_TARGETS the targets.
 FUZZ_SECONDS ?= 60
 FUZZ_RUNS ?=
 ## With FUZZ_DEVICE=simulator or FUZZ_DEVICE=vulkan, fuzz_predict also runs each model in random cuts between that device and the CPU.

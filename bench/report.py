@@ -324,13 +324,14 @@ def tables(data):
 def page(data):
     """A page of one run beside the pages from `pages`: nets of libraries, limited instructions, or another processor."""
     isa = data["settings"].get("isa")
-    made = tables(data)
     if isa:
         head = f"Limited to {isa.upper()}"
+        made = tables(data)
         text = ("Each engine is limited by its own switch (`bench/harness/isa.py`). An engine without such a switch is left out, with the "
                 "reason.")
     elif set(data["nets"]) & set(zoo.names()):
         head = OTHER_PAGES["zoo.md"]
+        made = tables(data)
         text = ("Nets of timm, torchvision and transformers with random weights, which are not part of the benchmark (`bench/nets/zoo.py`). "
                 "The conditions are those of the other tables.")
     else:

@@ -103,8 +103,8 @@ bool varies_to(const FeatureDescription& f, size_t i, int64_t size) {
   return size >= r.lower && (r.upper < 0 || size <= r.upper) && r.lower != r.upper;
 }
 
-/// Calls `visit` with the function for other sizes until it returns false. First all variable sizes are alike, from
-/// small to large; then come the sizes that the model lists, and each variable size alone.
+/// Calls `visit` with the function in other sizes until it returns false: all variable sizes equal, from small to
+/// large, then the sizes that the model lists, then each variable size alone.
 template <class Visit>
 void visit_other_sizes(const Model::Impl& model, Visit visit) {
   constexpr int64_t kLongest = 512, kLongestAlone = 64;

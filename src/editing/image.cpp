@@ -171,7 +171,7 @@ Status program_output(const ProgramFunction& function, const std::string& name, 
   }
   value = MOKA_TRY(scaled(ops, at, value, image, settings, name));
   MOKA_TRY(ops.write());
-  // The last value takes the name of the feature.
+  // The output is found by the name of the feature.
   return rename_values(function, {{value, name}});
 }
 

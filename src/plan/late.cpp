@@ -58,7 +58,7 @@ void LatePreparation::prepare(size_t bytes, double seconds) {
       if (i >= all_.size()) return;
       const ir::Tensor& weights = all_[i].choice->unpacked;
       begun += weights.bytes();
-      // The first run has read the pages, so they are packed where they are mapped.
+      // The first prediction has read these pages, so packing reads the mapping instead of the file.
       if (prepare_kernel(all_[i], options_, nullptr).ok()) drop_pages(weights.data(), weights.bytes());
     } while (begun < bytes && seconds_since(start) < seconds);
   });

@@ -17,7 +17,7 @@ namespace {
 
 class Context final : public kernel::PrepareContext {
  public:
-  /// Without `packs`, whatever is not packed yet is an error.
+  /// If `packs` is false, weights that are not packed yet are an error.
   Context(const Preparation& p, const PlanOptions& options, FileReader* reader, bool packs)
       : preparation_(p), options_(options), reader_(reader), packs_(packs) {}
 

@@ -26,7 +26,7 @@ struct Preparation {
 
 /// Prepares one kernel on the calling thread. `reader` reads the weights to pack; null: through the file's mapping.
 Status prepare_kernel(Preparation& p, const PlanOptions& options, FileReader* reader);
-/// The same from weights that are packed already; others are an error.
+/// Prepares one kernel from weights that are packed already. Weights that are not packed yet are an error.
 Status prepare_from_packed(Preparation& p, const PlanOptions& options);
 /// Prepares every kernel, on as many threads as the options allow. Returns the error of the first that fails.
 Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options);

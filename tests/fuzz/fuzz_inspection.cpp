@@ -12,7 +12,7 @@
 
 namespace {
 
-/// In memory where that is possible. On a disk, each run waits until its file is written.
+/// A path in memory where there is one. On a disk, each run would wait until its file is written.
 const std::string& path() {
   static const std::string path = [] {
     const std::filesystem::path memory = "/dev/shm";

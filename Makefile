@@ -50,7 +50,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_RUNS ?=
 ## With FUZZ_DEVICE=simulator or FUZZ_DEVICE=vulkan, fuzz_predict also runs each model in random cuts between that device and the CPU.
 FUZZ_DEVICE ?=
-FUZZ_TARGETS ?= $(if $(FUZZ_DEVICE),fuzz_predict fuzz_operations)
+FUZZ_TARGETS ?= $(if $(FUZZ_DEVICE),fuzz_predict)
 fuzz-smoke:
 	@tools/setup --fuzz
 	CC=clang CXX=clang++ cmake -G Ninja -S . -B $(BUILD)-fuzz -DCMAKE_BUILD_TYPE=Release -DMOKA_FUZZ=ON -DMOKA_SANITIZE=address,undefined,fuzzer-no-link

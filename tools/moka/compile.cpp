@@ -6,15 +6,15 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "command.h"
-#include "io/io_error.h"
+#include "io/file.h"
 #include "json.h"
 #include "moka/compiler.h"
 #include "moka/model.h"
@@ -38,14 +38,13 @@ struct CompileOptions {
   bool embed = false;
 };
 
-/// An empty Info.plist, because a model adds no entries.
+/// Writes an empty Info.plist, because a model adds no entries.
 void write_plist(const std::string& path) {
-  std::ofstream out(path);
-  out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-         "<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n"
-         "<plist version=\"1.0\">\n<dict/>\n</plist>\n";
-  out.close();
-  if (!out) io::fail(path, "cannot be written: ", std::strerror(errno));
+  constexpr std::string_view text =
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n"
+      "<plist version=\"1.0\">\n<dict/>\n</plist>\n";
+  io::write_file(path, std::as_bytes(std::span(text)));
 }
 
 /// Compares versions such as "10.13.2" by their numbers.

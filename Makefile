@@ -45,9 +45,9 @@ test-tsan: | setup
 	cmake --build $(BUILD)-tsan -j $(JOBS) $(SOME_PROGRAMS)
 	TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0 $(CTEST) --test-dir $(BUILD)-tsan $(SOME_TESTS)
 
-## Every libFuzzer target for a minute, with clang. FUZZ_SECONDS sets the time, FUZZ_RUNS the most runs, FUZZ_TARGETS the targets.
+## Every libFuzzer target for a minute, with clang. FUZZ_SECONDS sets the time, FUZZ_TARGETS the targets, such as fuzz_age or
+## fuzz_age=1000, which ends after 1000 runs.
 FUZZ_SECONDS ?= 60
-FUZZ_RUNS ?=
 ## With FUZZ_DEVICE=simulator or FUZZ_DEVICE=vulkan, fuzz_predict also runs each model in random cuts between that device and the CPU.
 FUZZ_DEVICE ?=
 FUZZ_TARGETS ?= $(if $(FUZZ_DEVICE),fuzz_predict)
@@ -55,7 +55,7 @@ fuzz-smoke:
 	@tools/setup --fuzz
 	CC=clang CXX=clang++ cmake -G Ninja -S . -B $(BUILD)-fuzz -DCMAKE_BUILD_TYPE=Release -DMOKA_FUZZ=ON -DMOKA_SANITIZE=address,undefined,fuzzer-no-link
 	cmake --build $(BUILD)-fuzz -j $(JOBS) --target fuzzers
-	@MOKA_FUZZ_DEVICE=$(FUZZ_DEVICE) tools/fuzz-smoke $(if $(FUZZ_RUNS),--runs $(FUZZ_RUNS)) $(BUILD)-fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+	@MOKA_FUZZ_DEVICE=$(FUZZ_DEVICE) tools/fuzz-smoke --jobs $(JOBS) $(BUILD)-fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 ## The Python package, dist/moka_coreml-*.whl; PYTHONS: the interpreters to build it with.
 PYTHONS ?= python3

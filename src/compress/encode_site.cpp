@@ -15,6 +15,11 @@ int64_t count_of(const Shape& shape) {
   return out;
 }
 
+std::string refusal(std::span<const float> values) {
+  const bool finite = std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
+  return finite ? "" : "it has values that are not finite";
+}
+
 namespace {
 
 /// Whether blocks and n of m neighbors can be pruned: in weights of conv and linear, as in coremltools.
@@ -92,6 +97,7 @@ Result<Made> encode_site(const Found& found, const Site& site, const Recipe& rec
   if (!axes) skipped = "the operations that read it disagree about its channels";
   if (std::holds_alternative<Half>(recipe.form)) skipped = "an ML program fixes the type of its weights";
   if (joint && found.form == Form::ios16) skipped = "joint forms need a program for iOS 18";
+  if (skipped.empty()) skipped = refusal(values);
   if (skipped.empty() && recipe.prune) skipped = refusal(weight, *recipe.prune, found.form);
   if (const auto* linear = std::get_if<Linear>(&recipe.form); linear != nullptr && skipped.empty())
     skipped = refusal(weight, *linear, found.form);

@@ -16,6 +16,8 @@ namespace moka::compress {
 using Shape = std::vector<int64_t>;
 /// The number of elements.
 int64_t count_of(const Shape& shape);
+/// Why these values cannot be compressed in any form; empty if they are finite.
+std::string refusal(std::span<const float> values);
 
 /// A weight to compress: elements in row-major order, which are halves (then they are exact) or floats.
 struct Weight {

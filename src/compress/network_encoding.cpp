@@ -99,8 +99,7 @@ NetworkEncoding encode_halves(std::span<const float> values) {
 std::string refusal(const NetworkWeight& weight, std::span<const float> values, const Recipe& recipe) {
   constexpr unsigned most = 8;
   if (recipe.prune) return "neural networks have no sparse weights";
-  if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }))
-    return "it has values that are not finite";
+  if (std::string words = refusal(values); !words.empty()) return words;
   if (const auto* linear = std::get_if<Linear>(&recipe.form)) {
     if (linear->bits < 1 || linear->bits > most) return cat("expected 1 to 8 bits, got ", linear->bits);
     if (linear->symmetric && linear->bits != most)

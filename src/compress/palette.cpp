@@ -158,8 +158,6 @@ std::string refusal(const Weight& weight, const Palette& palette, Form form) {
   if (!is_whole(weight.shape[axis], group)) return cat("groups of ", group, " do not divide its output channels");
   if (!is_whole(group, palette.vector)) return cat("vectors of ", palette.vector, " do not divide its groups");
   if (palette.vector > 1 && palette.mode == Palette::Mode::uniform) return "palettes of vectors cannot be uniform";
-  if (!std::all_of(weight.values.begin(), weight.values.end(), [](float v) { return std::isfinite(v); }))
-    return "it has values that are not finite";
   if (palette.mode == Palette::Mode::unique && palette.vector == 1) {
     std::set<float> different;
     for (const float v : weight.values)

@@ -1,6 +1,8 @@
 """`moka compress`: errors and sizes of the written models, the search for a form, and refusals."""
 
 import json
+import shutil
+import struct
 import sys
 import unittest
 from pathlib import Path
@@ -45,6 +47,18 @@ class Compress(Case):
         for weight in self.compress(*small)["weights"]:
             self.assertIn("less than 0.5", weight["skipped"])
         self.assertTrue(any(w["form"] for w in self.compress(*small, "--least-sparsity", 0)["weights"]))
+
+    def test_weights_that_are_not_finite_stay(self):
+        model = self.folder / "infinite.mlpackage"
+        shutil.copytree(MODEL, model)
+        weights = next(model.rglob("*.bin"))
+        data = bytearray(weights.read_bytes())
+        data[128:132] = struct.pack("<f", float("-inf"))  # the first element of the first weight
+        weights.write_bytes(data)
+        for form in (("--prune", 0.2), ("--prune", "2:4"), ("--linear", 8), ("--palette", 4)):
+            first, second = self.compress("--least", 16, *form, model=model)["weights"]
+            self.assertEqual(first["skipped"], "it has values that are not finite")
+            self.assertTrue(second["form"])
 
     def test_unchanged_weights_keep_their_values(self):
         self.compress("--layer", "*=none")

@@ -233,9 +233,12 @@ TEST(Compress, RefusesWhatCannotBeMade) {
   grouped.granularity = Granularity::group;
   grouped.group = 3;
   EXPECT_NE(refusal(weight, grouped, Form::ios18), "");
-  values[3] = INFINITY;
-  EXPECT_NE(refusal(weight, Linear{8}, Form::ios18), "");
   EXPECT_NE(refusal(weight, Prune{0, -1, 2, 5}, Form::ios18), "");
+  EXPECT_EQ(refusal(values), "");
+  for (const float value : {INFINITY, -INFINITY, NAN}) {
+    values[3] = value;
+    EXPECT_NE(refusal(values), "");
+  }
 }
 
 }  // namespace

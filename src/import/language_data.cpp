@@ -10,7 +10,7 @@ namespace moka::import {
 
 namespace {
 
-/// The begin of a container, in little-endian order.
+/// The start of a container, in little-endian order.
 struct Header {
   uint32_t magic;
   uint16_t method, kind;

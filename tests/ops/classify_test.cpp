@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "ops/operation_util.h"
 
 namespace moka::ops {
@@ -38,6 +40,24 @@ TEST(Classify, IntegerLabelsAndTies) {
   const Dict& d = *(*out)[1].dict;
   EXPECT_FALSE(d.string_keys);
   EXPECT_EQ(d.int_keys, (std::vector<int64_t>{int64_t{1} << 40, -7}));
+}
+
+TEST(Classify, NanNeverWins) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  auto labels = list_of({Tensor::text("cat"), Tensor::text("dog"), Tensor::text("owl")});
+  struct Case {
+    std::vector<float> probabilities;
+    std::string expected;
+  };
+  const Case cases[] = {{.probabilities = {nan, 0.25f, 0.5f}, .expected = "owl"},
+                        {.probabilities = {0.5f, nan, 0.25f}, .expected = "cat"},
+                        {.probabilities = {nan, -1, nan}, .expected = "dog"},
+                        {.probabilities = {nan, nan, nan}, .expected = "cat"}};
+  for (const Case& c : cases) {
+    auto out = test::evaluate("classify", {{"probabilities", Tensor::f32({3}, c.probabilities)}, {"classes", labels}});
+    ASSERT_TRUE(out.ok()) << out.error().to_string();
+    EXPECT_EQ((*out)[0].tensor.text(), c.expected);
+  }
 }
 
 TEST(Classify, RefusesWrongLabels) {

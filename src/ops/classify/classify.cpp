@@ -1,6 +1,7 @@
 #include <string>
 
 #include "ops/common/common.h"
+#include "ops/common/sorting.h"
 
 namespace moka::ops {
 
@@ -47,10 +48,7 @@ Status classify_reference(const OpCall& call, std::span<const TensorView> out) {
       return call.error("classes", cat("a label of type ", kind), cat(label.dtype, " at ", i));
     }
   }
-  int64_t best = 0;
-  for (int64_t i = 1; i < n; i++) {
-    if (load_f64(p, i) > load_f64(p, best)) best = i;
-  }
+  const int64_t best = index_of_largest(p.as<float>(), n);
   copy_element(out[0], 0, labels.holder(best), labels.index(best));
 
   Dict& dict = out[1].dict();

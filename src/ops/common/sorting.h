@@ -11,6 +11,15 @@ namespace moka::ops {
 
 using namespace ir;
 
+/// The index of the largest of `n` elements, the first of equals. NaN never wins; if all are NaN, the index is 0.
+template <typename T>
+int64_t index_of_largest(const T* x, int64_t n) {
+  int64_t best = 0;
+  for (int64_t i = 1; i < n; ++i)
+    if (x[i] > x[best] || (std::isnan(x[best]) && !std::isnan(x[i]))) best = i;
+  return best;
+}
+
 /// Sorts each row along `axis` and calls fn(place, source, index) for its first `k` elements. `place` is an offset in a
 /// result with k entries along the axis, `source` an offset in x and `index` the position along the axis. Equal
 /// elements keep their order. NaN comes last in both directions. Precondition: k is at most the size of the axis.

@@ -1,4 +1,5 @@
 #include "ops/common/ml.h"
+#include "ops/common/sorting.h"
 
 namespace moka::ops {
 namespace {
@@ -13,13 +14,6 @@ Result<std::vector<Type>> infer_ml_classify(const OpCall& call) {
   return std::vector<Type>{ml::vector_of(t, scores.shape()[0]), scores};
 }
 
-int64_t best_of(const double* x, int64_t n) {
-  int64_t best = 0;
-  for (int64_t i = 0; i < n; ++i)
-    if (x[i] > x[best] || (x[best] != x[best] && x[i] == x[i])) best = i;
-  return best;
-}
-
 Status ml_classify_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView& classes = call.in("classes");
   const double* x = call.in("x").as<double>();
@@ -28,15 +22,16 @@ Status ml_classify_reference(const OpCall& call, std::span<const TensorView> out
     std::copy_n(x, out[1].count(), out[1].as<double>());
     const int64_t rows = out[0].count();
     if (classes.dtype == DType::int64)
-      for (int64_t r = 0; r < rows; ++r) out[0].as<int64_t>()[r] = classes.as<int64_t>()[best_of(x + r * n, n)];
+      for (int64_t r = 0; r < rows; ++r)
+        out[0].as<int64_t>()[r] = classes.as<int64_t>()[index_of_largest(x + r * n, n)];
     else
-      for (int64_t r = 0; r < rows; ++r) copy_element(out[0], r, classes, best_of(x + r * n, n));
+      for (int64_t r = 0; r < rows; ++r) copy_element(out[0], r, classes, index_of_largest(x + r * n, n));
     return {};
   }
   Dict& dict = out[1].dict();
   ml::clear(dict, classes.dtype == DType::string);
   for (int64_t i = 0; i < n; ++i) ml::append(dict, classes, i, x[i]);
-  copy_element(out[0], 0, classes, best_of(x, n));
+  copy_element(out[0], 0, classes, index_of_largest(x, n));
   return {};
 }
 
@@ -53,6 +48,7 @@ OpDef define_ml_classify() {
       .infer(infer_ml_classify)
       .reference(ml_classify_reference)
       .note("The first of equal scores wins.", "scikit-learn's predict")
+      .note("NaN never wins.", "the specification leaves this open")
       .build();
 }
 

@@ -40,6 +40,15 @@ TEST(Output, ClassesAsTopFive) {
   EXPECT_NE(text.find("and 1 more"), std::string::npos);
 }
 
+TEST(Output, RanksNanLast) {
+  Dictionary classes;
+  classes.strings = {{"a", NAN}, {"b", -INFINITY}, {"c", 2}, {"d", NAN}, {"e", 3}};
+  classes.ints = {{7, 3}};
+  std::string order;
+  for (const auto& [key, number] : ranked(classes)) order += key;
+  EXPECT_EQ(order, "e7cbad");
+}
+
 TEST(Output, FileNames) {
   EXPECT_EQ(safe_file_name("a/b c"), "a_b_c");
   EXPECT_EQ(safe_file_name("../x"), "_.._x");

@@ -19,16 +19,6 @@ using io::Shrink;
 constexpr size_t kTop = 5;
 using Entries = std::vector<std::pair<std::string, double>>;
 
-/// Sorted in descending order; equal values are in the order of their keys.
-Entries ranked(const Dictionary& dictionary) {
-  Entries entries(dictionary.strings.begin(), dictionary.strings.end());
-  for (const auto& [key, number] : dictionary.ints) entries.emplace_back(std::to_string(key), number);
-  std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
-    return a.second > b.second || (std::isnan(b.second) && !std::isnan(a.second));
-  });
-  return entries;
-}
-
 bool are_probabilities(const Entries& entries) {
   return std::all_of(entries.begin(), entries.end(), [](const auto& e) { return e.second >= 0 && e.second <= 1.0001; });
 }
@@ -92,6 +82,15 @@ std::string missing_text(const ArrayFacts& facts) {
 }
 
 }  // namespace
+
+Entries ranked(const Dictionary& dictionary) {
+  Entries entries(dictionary.strings.begin(), dictionary.strings.end());
+  for (const auto& [key, number] : dictionary.ints) entries.emplace_back(std::to_string(key), number);
+  std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return a.second > b.second || (std::isnan(b.second) && !std::isnan(a.second));
+  });
+  return entries;
+}
 
 ArrayFacts facts_of(const MultiArray& array) {
   ArrayFacts facts;

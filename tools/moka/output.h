@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/line.h"
@@ -10,6 +11,10 @@
 #include "moka/feature.h"
 
 namespace moka::cli {
+
+/// The entries of a dictionary in descending order of their numbers. Equal numbers are in the order of their keys, NaN
+/// is last.
+std::vector<std::pair<std::string, double>> ranked(const Dictionary& dictionary);
 
 /// The outputs of one prediction as text: the top five classes, everything else in a table. `width`: of a line.
 std::string shown(const Features& outputs, const FunctionDescription& function, bool color,

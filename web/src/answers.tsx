@@ -22,10 +22,10 @@ export interface ArrayShown extends ArrayFacts {
 }
 
 export type Output = { name: string } & (
-  | { form: "number"; value: number }
+  | { form: "number"; value: number | null }
   | { form: "text"; text: string }
   | { form: "list"; items: (string | number)[] }
-  | { form: "classes"; entries: [string, number][] }
+  | { form: "classes"; entries: [string, number | null][] }
   | ({ form: "image" } & Png)
   | ({ form: "array" } & ArrayShown)
 );
@@ -63,7 +63,8 @@ export function ArrayView({ array, label }: { array: ArrayShown; label: string }
   const shape = array.shape.filter((d) => d !== 1);
   const labels = model.model.classLabels?.labels;
   if (shape.length <= 1 && labels && labels.length === values.length) {
-    const order = [...values.keys()].sort((a, b) => values[b] - values[a]).slice(0, 10);
+    const rank = (i: number) => (Number.isNaN(values[i]) ? -Infinity : values[i]);
+    const order = [...values.keys()].sort((a, b) => (rank(a) === rank(b) ? a - b : rank(b) - rank(a))).slice(0, 10);
     return <>{facts}<Bars rows={order.map((i) => ({ name: labels[i], value: values[i], text: number(values[i]) }))} /></>;
   }
   const columns = shape.length >= 2 ? shape[shape.length - 1] : 1;

@@ -38,19 +38,20 @@ export function Histogram({ values, from, to, label }: Props) {
 }
 
 interface BarsProps {
-  rows: { name: string; value: number; text: string }[];
+  rows: { name: string; value: number | null; text: string }[];
   color?: (name: string) => string;
 }
 
 export function Bars({ rows, color }: BarsProps) {
-  const most = Math.max(...rows.map((row) => row.value), 0) || 1;
+  const lengths = rows.map((row) => (Number.isFinite(row.value) ? Math.max(row.value!, 0) : 0));
+  const most = Math.max(...lengths, 0) || 1;
   return (
     <table class="bars">
       <tbody>
-        {rows.map((row) => (
+        {rows.map((row, i) => (
           <tr key={row.name}>
             <th scope="row" title={row.name}>{row.name}</th>
-            <td class="bar"><span style={{ width: `${Math.max(0.5, (100 * Math.max(row.value, 0)) / most)}%`, background: color?.(row.name) }} /></td>
+            <td class="bar"><span style={{ width: `${Math.max(0.5, (100 * lengths[i]) / most)}%`, background: color?.(row.name) }} /></td>
             <td class="figure">{row.text}</td>
           </tr>
         ))}

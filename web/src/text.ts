@@ -12,7 +12,9 @@ export function seconds(s: number): string {
   return `${Math.round(s * 1e9)} ns`;
 }
 
-export function number(v: number): string {
+/** JSON has null for NaN and infinity. */
+export function number(v: number | null): string {
+  if (v === null) return "not finite";
   if (!Number.isFinite(v)) return String(v);
   return Number.isInteger(v) && Math.abs(v) < 1e9 ? v.toLocaleString("en-US") : String(+v.toPrecision(5));
 }

@@ -8,6 +8,7 @@
 
 #include "draw/detections.h"
 #include "json.h"
+#include "output.h"
 #include "text.h"
 
 namespace moka::cli {
@@ -50,17 +51,10 @@ Metadata metadata_of(const ModelDescription& model) {
   return out;
 }
 
-void sort(std::vector<ClassScore>& classes) {
-  std::stable_sort(classes.begin(), classes.end(),
-                   [](const auto& a, const auto& b) { return a.probability > b.probability; });
-  if (classes.size() > kMostClasses) classes.resize(kMostClasses);
-}
-
 std::vector<ClassScore> top_classes(const Dictionary& scores) {
   std::vector<ClassScore> out;
-  for (const auto& [label, probability] : scores.strings) out.push_back({label, probability});
-  for (const auto& [label, probability] : scores.ints) out.push_back({std::to_string(label), probability});
-  sort(out);
+  for (const auto& [label, probability] : ranked(scores))
+    if (out.size() < kMostClasses) out.push_back({label, probability});
   return out;
 }
 
@@ -178,7 +172,8 @@ std::vector<ClassScore> scores_in(const MultiArray& array, const std::vector<std
     sum += v;
   }
   if (std::abs(sum - 1) > 0.01) return {};
-  sort(out);
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.probability > b.probability; });
+  if (out.size() > kMostClasses) out.resize(kMostClasses);
   return out;
 }
 

@@ -55,12 +55,7 @@ struct Shown {
   Json operator()(const std::string& v) const { return {{"form", "text"}, {"text", v}}; }
   Json operator()(const StringSequence& v) const { return {{"form", "list"}, {"items", v}}; }
   Json operator()(const Int64Sequence& v) const { return {{"form", "list"}, {"items", v}}; }
-  Json operator()(const Dictionary& v) const {
-    std::vector<std::pair<std::string, double>> entries(v.strings.begin(), v.strings.end());
-    for (const auto& [key, number] : v.ints) entries.emplace_back(std::to_string(key), number);
-    std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-    return {{"form", "classes"}, {"entries", entries}};
-  }
+  Json operator()(const Dictionary& v) const { return {{"form", "classes"}, {"entries", ranked(v)}}; }
   Json operator()(const Image& v) const {
     Json json = png_json(picture_of(v));
     json["form"] = "image";

@@ -7,17 +7,22 @@
 namespace moka {
 
 std::vector<Features> Model::predict_batch(std::span<const Features> inputs, const PredictionOptions& options) const {
+  return impl_->predict_batch(inputs, options, "batch item", 0);
+}
+
+std::vector<Features> Model::Impl::predict_batch(std::span<const Features> inputs, const PredictionOptions& options,
+                                                 std::string_view what, size_t first) const {
   std::vector<Features> out(inputs.size());
   std::vector<Status> results(inputs.size());
-  auto predict_item = [&](size_t i) { results[i] = impl_->predict(inputs[i], out[i], options, nullptr, nullptr); };
-  const auto threads = static_cast<size_t>(std::max(1, impl_->model->plan_options().threads));
+  auto predict_item = [&](size_t i) { results[i] = predict(inputs[i], out[i], options, nullptr, nullptr); };
+  const auto threads = static_cast<size_t>(std::max(1, model->plan_options().threads));
   size_t done = 0;
   // Each thread takes whole items, since threads that share an item wait for each other. Only the last few items are
   // shared.
   const size_t left = inputs.size() % threads;
   const size_t beside = left > threads / 2 ? inputs.size() : inputs.size() - left;
   if (threads > 1 && beside > 1 && options.state == nullptr) {
-    kernel::place_workers(impl_->configuration.processors);
+    kernel::place_workers(configuration.processors);
     kernel::parallel_for(static_cast<int>(threads), static_cast<int64_t>(beside),
                          [&](int64_t i, int) { predict_item(static_cast<size_t>(i)); });
     for (; done < beside; done++)
@@ -26,7 +31,7 @@ std::vector<Features> Model::predict_batch(std::span<const Features> inputs, con
   }
   for (size_t i = 0; i < inputs.size(); i++) {
     if (i >= done) predict_item(i);
-    if (!results[i].ok()) api::raise(std::move(results[i]).error().in(cat("batch item ", i)));
+    if (!results[i].ok()) api::raise(std::move(results[i]).error().in(cat(what, " ", first + i)));
   }
   return out;
 }

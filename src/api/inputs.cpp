@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "api/internal.h"
+#include "base/whole.h"
 
 namespace moka::api {
 
@@ -39,30 +40,6 @@ std::optional<ir::Shape> rank5_shape(const import::FeatureDescription& f, std::s
 std::string rank5_text(const import::FeatureDescription& f) {
   return f.array.rank() == 1 ? cat(expected_text(f), ", Seq x Batch x C or Seq x Batch x C x 1 x 1")
                              : cat(expected_text(f), " or Seq x Batch x C x H x W");
-}
-
-Status check_array_shape(const import::FeatureDescription& f, std::span<const int64_t> shape) {
-  const import::MultiArrayConstraint& c = f.array;
-  if (!c.enumerated.empty()) {
-    for (const auto& e : c.enumerated)
-      if (std::equal(e.begin(), e.end(), shape.begin(), shape.end())) return {};
-    return mismatch(f, expected_text(f),
-                    cat("MultiArray Shape (", joined(shape), ") was not in enumerated set of allowed shapes"));
-  }
-  if (!c.ranges.empty()) {
-    if (shape.size() != c.ranges.size()) return mismatch(f, expected_text(f), cat("shape ", joined(shape)));
-    for (size_t i = 0; i < shape.size(); i++) {
-      const auto& r = c.ranges[i];
-      if (shape[i] < r.lower || (r.upper >= 0 && shape[i] > r.upper))
-        return mismatch(f, expected_text(f),
-                        cat("Size (", shape[i], ") of dimension (", i, ") is not in allowed range (", r.lower, "..",
-                            r.upper < 0 ? std::string("inf") : cat(r.upper), ")"));
-    }
-    return {};
-  }
-  if (!c.shape.empty() && !std::equal(c.shape.begin(), c.shape.end(), shape.begin(), shape.end()))
-    return mismatch(f, expected_text(f), cat("shape ", joined(shape)));
-  return {};
 }
 
 Status check_image_size(const import::FeatureDescription& f, int64_t w, int64_t h) {
@@ -103,6 +80,13 @@ bool is_number(const FeatureValue& v) {
   return std::holds_alternative<int64_t>(v) || std::holds_alternative<double>(v);
 }
 
+/// The value of a number that is not stored as an integer; nullopt for other values.
+std::optional<double> floating(const FeatureValue& v) {
+  if (const auto* x = std::get_if<double>(&v)) return *x;
+  const auto* a = std::get_if<MultiArray>(&v);
+  return a != nullptr && ir::is_float(to_ir(a->type())) ? std::optional(a->at(0)) : std::nullopt;
+}
+
 /// The type of an array for an input that accepts rank 5, in the form of `declared`.
 Result<ir::Type> rank5_type(const import::FeatureDescription& f, const ir::Type& declared,
                             std::span<const int64_t> shape) {
@@ -125,6 +109,30 @@ Result<std::byte*> staging(runtime::Model::Session& s, size_t index, const ir::T
 }
 
 }  // namespace
+
+Status check_array_shape(const import::FeatureDescription& f, std::span<const int64_t> shape) {
+  const import::MultiArrayConstraint& c = f.array;
+  if (!c.enumerated.empty()) {
+    for (const auto& e : c.enumerated)
+      if (std::equal(e.begin(), e.end(), shape.begin(), shape.end())) return {};
+    return mismatch(f, expected_text(f),
+                    cat("MultiArray Shape (", joined(shape), ") was not in enumerated set of allowed shapes"));
+  }
+  if (!c.ranges.empty()) {
+    if (shape.size() != c.ranges.size()) return mismatch(f, expected_text(f), cat("shape ", joined(shape)));
+    for (size_t i = 0; i < shape.size(); i++) {
+      const auto& r = c.ranges[i];
+      if (shape[i] < r.lower || (r.upper >= 0 && shape[i] > r.upper))
+        return mismatch(f, expected_text(f),
+                        cat("Size (", shape[i], ") of dimension (", i, ") is not in allowed range (", r.lower, "..",
+                            r.upper < 0 ? std::string("inf") : cat(r.upper), ")"));
+    }
+    return {};
+  }
+  if (!c.shape.empty() && !std::equal(c.shape.begin(), c.shape.end(), shape.begin(), shape.end()))
+    return mismatch(f, expected_text(f), cat("shape ", joined(shape)));
+  return {};
+}
 
 kernel::PlaneOrder plane_order(const import::FeatureDescription& f) {
   switch (f.image.color) {
@@ -154,6 +162,9 @@ Result<ir::Type> input_type(const import::FeatureDescription& f, const ir::Type&
       const auto* a = std::get_if<MultiArray>(&value);
       if (!is_number(value) && !(a != nullptr && a->count() == 1))
         return mismatch(f, expected_text(f), describe(value));
+      if (a != nullptr && lacks_data(*a)) return mismatch(f, expected_text(f), "a MultiArray without data");
+      if (f.kind == import::FeatureKind::int64)
+        if (const auto x = floating(value); x && !is_int64(*x)) return mismatch(f, "a whole number", cat(*x));
       return declared;
     }
     case import::FeatureKind::string:
@@ -187,7 +198,7 @@ Result<ir::Type> input_type(const import::FeatureDescription& f, const ir::Type&
       }
       const auto* a = std::get_if<MultiArray>(&value);
       if (a == nullptr) return mismatch(f, expected_text(f), describe(value));
-      if (a->data() == nullptr && a->count() > 0) return mismatch(f, expected_text(f), "a MultiArray without data");
+      if (lacks_data(*a)) return mismatch(f, expected_text(f), "a MultiArray without data");
       if (f.array.takes_rank5) return rank5_type(f, declared, a->shape());
       bool same_count = declared.is_concrete() && declared.is_tensor() && declared.shape().count() == a->count() &&
                         declared.rank() == 0;
@@ -216,7 +227,7 @@ Result<ir::Type> default_type(const import::FeatureDescription& f, const ir::Typ
     return array_type(f, declared, s.dims());
   }
   if (f.kind == import::FeatureKind::multi_array && !declared.is_concrete())
-    return array_type(f, declared, f.array.shape);
+    return array_type(f, declared, f.array.default_shape());
   if (f.kind == import::FeatureKind::image && !declared.is_concrete()) {
     if (!declared.is_tensor() || !declared.is_ranked() || declared.rank() < 3)
       return fail(ErrorCode::malformed, "input '", f.name, "': an image, which the program takes as ", declared);

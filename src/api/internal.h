@@ -132,6 +132,10 @@ ModelRates rates_for(const ModelConfiguration& configuration, std::span<const ke
 MachineRates machine_rates(const std::string& file, const Devices& devices, int threads, bool measures,
                            runtime::Waited waited = runtime::seconds_waited);
 
+inline bool lacks_data(const MultiArray& a) { return a.data() == nullptr && (a.count() > 0 || a.shape().empty()); }
+/// Whether the described multi-array may have this shape.
+Status check_array_shape(const import::FeatureDescription& feature, std::span<const int64_t> shape);
+
 /// Throws invalid_argument when the system lacks one of the processors.
 void check_processors(std::span<const int> processors);
 void check_threads(int threads);
@@ -314,6 +318,9 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   /// `observed`: `trace` also receives the values that devices compute.
   Status predict(const Features& inputs, Features& outputs, const PredictionOptions& options, runtime::TraceSink* trace,
                  Ran* ran, bool observed = false) const;
+  /// One result for each item. An error names it: `what` and its place, counted from `first`.
+  std::vector<Features> predict_batch(std::span<const Features> inputs, const PredictionOptions& options,
+                                      std::string_view what, size_t first) const;
 };
 
 }  // namespace moka

@@ -75,7 +75,8 @@ void copy_array(const MultiArray& from, const ir::TensorView& to) {
     if (source.dtype == ir::DType::fp32 && to.dtype == ir::DType::fp16)
       return float_to_half(source.as<float>(), to.as<uint16_t>(), static_cast<size_t>(n));
   }
-  bool whole = !ir::is_float(source.dtype);
+  // Numbers of uint64 from 2^63 on do not fit into int64.
+  const bool whole = !ir::is_float(source.dtype) && (source.dtype != ir::DType::uint64 || !ir::is_float(to.dtype));
   int64_t index[ir::kMaxRank] = {};
   size_t rank = from.shape().size();
   int64_t offset = 0;

@@ -5,6 +5,7 @@
 #include "api/bound_states.h"
 #include "api/internal.h"
 #include "api/placed_outputs.h"
+#include "base/whole.h"
 #include "kernel/thread_pool.h"
 
 namespace moka {
@@ -105,9 +106,11 @@ const import::FeatureDescription* of_unknown_category(const import::FunctionDesc
     if (x.categories.empty() || value == nullptr) continue;
     if (const auto* text = std::get_if<std::string>(value); text != nullptr && !known(x, *text)) return &x;
     if (const auto* number = std::get_if<int64_t>(value); number != nullptr && !known(x, cat(*number))) return &x;
+    const auto is_known = [&](double v) { return is_int64(v) && known(x, cat(static_cast<int64_t>(v))); };
+    if (const auto* number = std::get_if<double>(value); number != nullptr && !is_known(*number)) return &x;
     if (const auto* array = std::get_if<MultiArray>(value))
       for (int64_t i = 0; i < array->count(); ++i)
-        if (!known(x, cat(static_cast<int64_t>(array->at(i))))) return &x;
+        if (!is_known(array->at(i))) return &x;
   }
   return nullptr;
 }

@@ -3,6 +3,7 @@
 
 #include "api/internal.h"
 #include "base/copy.h"
+#include "base/whole.h"
 #include "kernel/parallel.h"
 #include "kernel/thread_pool.h"
 
@@ -31,6 +32,8 @@ Result<int64_t> count_rows(const Features& columns) {
   int64_t rows = -1;
   for (const auto& [name, column] : columns) {
     if (std::holds_alternative<std::monostate>(column)) continue;
+    if (const auto* a = std::get_if<MultiArray>(&column); a != nullptr && api::lacks_data(*a))
+      return fail(ErrorCode::invalid_argument, "column '", name, "': expected values, got a MultiArray without data");
     const int64_t n = rows_of(column);
     if (n < 0)
       return fail(ErrorCode::invalid_argument, "column '", name, "': expected an array with an axis of rows, got ",
@@ -61,8 +64,9 @@ FeatureValue value_at(const import::FeatureDescription& f, const FeatureValue& c
   const auto* a = std::get_if<MultiArray>(&column);
   if (a == nullptr) return {};
   MultiArray row = part_of(*a, r, 1);
-  if (f.kind == import::FeatureKind::int64) return static_cast<int64_t>(row.at(0));
-  if (f.kind == import::FeatureKind::float64) return row.at(0);
+  const ir::TensorView number{api::to_ir(row.type()), {}, row.data()};
+  if (f.kind == import::FeatureKind::int64 && !ir::is_float(number.dtype)) return ir::load_i64(number, 0);
+  if (f.kind == import::FeatureKind::int64 || f.kind == import::FeatureKind::float64) return row.at(0);
   std::vector<int64_t> shape(row.shape().begin() + 1, row.shape().end());
   std::vector<int64_t> strides(row.strides().begin() + 1, row.strides().end());
   if (shape.empty()) shape = strides = {1};
@@ -119,7 +123,7 @@ class Column {
         return set_scores(a->as<double>().subspan(at * labels_.size()), *d);
     }
     return fail(ErrorCode::unsupported, "output '", name_, "': ", describe(value), " in a table whose first row has ",
-                describe(column_));
+                first_);
   }
   FeatureValue take() { return std::move(column_); }
 
@@ -130,6 +134,7 @@ class Column {
            std::equal(column.shape().begin() + 1, column.shape().end(), row.shape().begin(), row.shape().end());
   }
   Status start(const FeatureValue& value) {
+    first_ = describe(value);
     const auto array = [&](ir::DType t, std::span<const int64_t> row) -> Status {
       ir::Shape s{rows_};
       for (int64_t d : row) s.push_back(d);
@@ -167,6 +172,7 @@ class Column {
   int64_t rows_;
   const std::vector<FeatureValue>& labels_;
   FeatureValue column_;
+  std::string first_;  ///< what the first row has
 };
 
 /// Binds the rows of a column from `first` on to the planned input: in place, or converted into the session's memory.
@@ -181,13 +187,24 @@ Result<void*> bind(const import::FeatureDescription& f, const ir::Type& type, co
     return static_cast<void*>(s.string_staging[index].data());
   }
   const size_t bytes = MOKA_TRY(ir::storage_bytes(type.dtype(), type.shape()));
-  if (const auto* numbers = std::get_if<Int64Sequence>(&column); numbers != nullptr && type.dtype() == ir::DType::int64)
-    return static_cast<void*>(const_cast<int64_t*>(numbers->data() + first));
+  if (const auto* numbers = std::get_if<Int64Sequence>(&column);
+      numbers != nullptr && MOKA_TRY(type.shape().checked_count()) == count) {
+    const int64_t* from = numbers->data() + first;
+    if (type.dtype() == ir::DType::int64) return static_cast<void*>(const_cast<int64_t*>(from));
+    s.staging[index].resize(bytes);
+    const ir::TensorView to{type.dtype(), type.shape(), s.staging[index].data()};
+    for (int64_t i = 0; i < count; i++) ir::store_i64(to, i, from[i]);
+    return to.data;
+  }
   const auto* array = std::get_if<MultiArray>(&column);
   if (array == nullptr)
     return fail(ErrorCode::invalid_argument, "column '", f.name, "': expected ", api::to_public(f).formatted_type(),
                 " in each row, got ", describe(column));
   MultiArray part = part_of(*array, first, count);
+  if (f.kind == import::FeatureKind::int64 && ir::is_float(api::to_ir(part.type())))
+    for (int64_t i = 0; i < part.count(); i++)
+      if (const double x = part.at(i); !is_int64(x))
+        return fail(ErrorCode::invalid_argument, "column '", f.name, "': expected whole numbers, got ", x);
   if (part.is_contiguous() && api::to_ir(part.type()) == type.dtype() &&
       reinterpret_cast<uintptr_t>(part.data()) % 8 == 0)
     return part.data();
@@ -207,7 +224,10 @@ Result<ir::Type> tile_type(const import::FeatureDescription& f, const ir::Type& 
     int64_t expected = 1, got = 1;
     for (int i = 1; i < s.rank(); i++) expected *= s[i];
     for (size_t i = 1; i < a->shape().size(); i++) got *= a->shape()[i];
-    if (expected != got)
+    const std::span<const int64_t> row = std::span(a->shape()).subspan(1);
+    const bool is_described =
+        f.kind != import::FeatureKind::multi_array || row.empty() || api::check_array_shape(f, row).ok();
+    if (expected != got || !is_described)
       return fail(ErrorCode::invalid_argument, "column '", f.name, "': expected ", api::to_public(f).formatted_type(),
                   " in each row, got ", describe(*column));
   }
@@ -365,7 +385,7 @@ Features Model::predict_rows(const Features& columns) const {
   for (int64_t first = 0; first < rows; first += kAtOnce) {
     std::vector<Features> some;
     for (int64_t r = first; r < std::min(rows, first + kAtOnce); r++) some.push_back(row_of(f, columns, r));
-    const std::vector<Features> results = predict_batch(some);
+    const std::vector<Features> results = impl_->predict_batch(some, {}, "row", static_cast<size_t>(first));
     for (size_t i = 0; i < results.size(); i++)
       for (size_t k = 0; k < collected.size(); k++)
         api::unwrap(collected[k].set(first + static_cast<int64_t>(i), results[i].at(f.outputs[k].name)));

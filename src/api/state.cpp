@@ -64,6 +64,9 @@ MultiArray State::read(std::string_view name) const {
 
 void State::write(std::string_view name, const MultiArray& value) {
   runtime::StateValue& state = impl_->at(name);
+  if (api::lacks_data(value))
+    throw Exception(ErrorKind::invalid_argument,
+                    cat("state '", name, "': expected values, got a MultiArray without data"));
   if (ir::Shape(std::span<const int64_t>(value.shape())) == state.shape())
     return api::copy_array(value, state.replace().view());
   throw Exception(ErrorKind::invalid_argument,

@@ -52,6 +52,7 @@ uint8_t float_to_fp8(double v, int exponent_bits, int bias, bool has_inf) {
   double best_error = std::numeric_limits<double>::infinity();
   if (std::isnan(v)) return 0x7f;
   uint8_t sign = std::signbit(v) ? 0x80 : 0;
+  if (std::isinf(v)) return sign | (has_inf ? (0x7f >> (7 - exponent_bits)) << (7 - exponent_bits) : 0x7e);
   for (int c = 0; c < 128; c++) {
     float f = fp8_to_float(static_cast<uint8_t>(c), exponent_bits, bias, has_inf);
     if (std::isnan(f) || std::isinf(f)) continue;
@@ -165,8 +166,11 @@ void store_f64(const TensorView& t, int64_t i, double v) {
 }
 
 void store_i64(const TensorView& t, int64_t i, int64_t v) {
-  if (is_float(t.dtype)) return store_f64(t, i, static_cast<double>(v));
-  if (t.dtype == DType::boolean) {
+  if (t.dtype == DType::fp32) {
+    t.as<float>()[i] = static_cast<float>(v);  // through double, large numbers would be rounded twice
+  } else if (is_float(t.dtype)) {
+    store_f64(t, i, static_cast<double>(v));
+  } else if (t.dtype == DType::boolean) {
     t.as<uint8_t>()[i] = v != 0;
   } else if (is_sub_byte(t.dtype)) {
     store_packed(t, i, bits(t.dtype), static_cast<uint64_t>(v));

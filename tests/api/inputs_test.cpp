@@ -137,6 +137,40 @@ TEST(Messages, AnUnknownCategoryNamesTheInputAndTheChoices) {
   }
 }
 
+TEST(Inputs, WholeNumbersAreNotRounded) {
+  const Model m = Model::load(MOKA_GOLDEN "/classic/imputer_int.mlmodel");
+  const std::string &x = m.function().inputs[0].name, &y = m.function().outputs[0].name;
+  EXPECT_EQ(std::get<int64_t>(m.predict({{x, 7.0}}).at(y)), 7);
+  for (const double number : {2.7, 0x1p63, -0x1.1p63, std::nan(""), HUGE_VAL}) {
+    MultiArray array(DataType::float64, {1});
+    array.as<double>()[0] = number;
+    for (const FeatureValue& value : {FeatureValue(number), FeatureValue(array)})
+      expect_error(ErrorKind::invalid_argument, {"input 'x'", "whole number"}, [&] { m.predict({{x, value}}); });
+  }
+}
+
+TEST(Inputs, ArraysWithoutDataAreRefused) {
+  const Model scalar = Model::from_mil(
+      program("tensor<fp32, []> x", "tensor<fp32, []> y = add(x = x, y = x)[name = string(\"y\")];", "y"));
+  const Model number = Model::load(MOKA_GOLDEN "/classic/imputer_int.mlmodel");
+  const MultiArray one(nullptr, DataType::float32, {1});
+  for (const auto& [model, value] : {std::pair(&scalar, MultiArray()), {&scalar, one}, {&number, one}})
+    expect_error(ErrorKind::invalid_argument, {"'x'", "without data"}, [&] { model->predict({{"x", value}}); });
+}
+
+TEST(Inputs, IntegersBecomeTheNearestFloats) {
+  const Model m =
+      Model::from_mil(program("tensor<fp32, [2]> x", "tensor<fp32, [2]> y = relu(x = x)[name = string(\"y\")];", "y"));
+  MultiArray large(DataType::uint64, {2});
+  large.as<uint64_t>()[0] = uint64_t{1} << 63;
+  large.as<uint64_t>()[1] = ~uint64_t{0};
+  EXPECT_EQ(values(m.predict({{"x", large}}).array("y")), (std::vector<double>{0x1p63, 0x1p64}));
+  EXPECT_EQ(values(large.converted(DataType::float64)), (std::vector<double>{0x1p63, 0x1p64}));
+  MultiArray between(DataType::int64, {1});
+  between.as<int64_t>()[0] = (int64_t{1} << 60) + (int64_t{1} << 36) + 1;  // a double rounds it to a tie between floats
+  EXPECT_EQ(between.converted(DataType::float32).at(0), 0x1p60 + 0x1p37);
+}
+
 TEST(Messages, OnlyDevicesForUsersAreOffered) {
   ModelConfiguration c;
   c.device = "tpu";

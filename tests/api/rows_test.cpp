@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <random>
 
@@ -186,6 +187,48 @@ TEST(Table, MistakesNameTheColumnOrTheRow) {
   EXPECT_EQ(one_hot.predict_rows({{in, categories}}).size(), 1u);
   categories.as<int64_t>()[150] = 12345;
   expect_error(ErrorKind::data, {"row 150", "12345"}, [&] { one_hot.predict_rows({{in, categories}}); });
+}
+
+TEST(Table, WholeNumbersKeepAllDigits) {
+  const Model m = golden("imputer_int.mlmodel");
+  const std::string &x = m.function().inputs[0].name, &y = m.function().outputs[0].name;
+  const std::vector<int64_t> numbers{5, (int64_t{1} << 53) + 1, std::numeric_limits<int64_t>::max()};
+  MultiArray column(DataType::int64, {3});
+  std::copy(numbers.begin(), numbers.end(), column.as<int64_t>().begin());
+  for (const Features& columns : {Features{{x, column}}, Features{{x, Int64Sequence(numbers)}}}) {
+    const Features out = m.predict_rows(columns);
+    const auto got = out.array(y).as<int64_t>();
+    EXPECT_EQ(std::vector<int64_t>(got.begin(), got.end()), numbers);
+  }
+  MultiArray doubles(DataType::float64, {3});
+  doubles.as<double>()[1] = 2.5;
+  expect_error(ErrorKind::invalid_argument, {"row 1", "'x'", "whole number", "2.5"}, [&] {
+    m.predict_rows({{x, doubles}});
+  });
+}
+
+TEST(Table, ColumnsMustHaveTheDescribedShapeAndData) {
+  const Model m = golden("linear_regression.mlmodel");
+  const FeatureDescription& f = m.function().inputs[0];
+  const int64_t n = f.array.shape.at(0);
+  expect_error(ErrorKind::invalid_argument, {f.name.c_str(), "in each row"}, [&] {
+    m.predict_rows({{f.name, MultiArray(DataType::float64, {2, n, 1})}});
+  });
+  expect_error(ErrorKind::invalid_argument, {f.name.c_str(), "without data"}, [&] {
+    m.predict_rows({{f.name, MultiArray(nullptr, DataType::float64, {2, n})}});
+  });
+}
+
+TEST(Table, AFailureNamesItsRowOfManyBlocks) {
+  const Model m = Model::from_mil(program("tensor<int32, []> i",
+                                          "tensor<fp32, [3]> t = const()[name = string(\"t\"), val = tensor<fp32, "
+                                          "[3]>([1, 2, 3])];\n"
+                                          "tensor<fp32, []> y = gather(x = t, indices = i, axis = int32(0), "
+                                          "validate_indices = bool(true))[name = string(\"y\")];",
+                                          "y"));
+  MultiArray rows(DataType::int32, {300});
+  rows.as<int32_t>()[290] = 77;
+  expect_error(ErrorKind::data, {"row 290", "77"}, [&] { m.predict_rows({{"i", rows}}); });
 }
 
 TEST(Table, OtherModelsPredictRowByRow) {

@@ -69,6 +69,17 @@ TEST(States, Errors) {
 }
 
 /// Each prediction adds a row to a cache. A sum is another state.
+TEST(States, RefuseArraysWithoutData) {
+  const Model m =
+      Model::from_mil(program("state<tensor<fp32, [2]>> s, tensor<fp32, [2]> x",
+                              "tensor<fp32, [2]> before = read_state(input = s)[name = string(\"before\")];\n"
+                              "tensor<fp32, [2]> y = add(x = before, y = x)[name = string(\"y\")];",
+                              "y"));
+  State state = m.new_state();
+  expect_error(ErrorKind::invalid_argument, {"state 's'", "without data"},
+               [&] { state.write("s", MultiArray(nullptr, DataType::float32, {2})); });
+}
+
 TEST(States, SeveralWithRowsWrittenOneByOne) {
   const std::string row = "tensor<fp16, [1, 4]>", cache = "tensor<fp16, [8, 4]>";
   const Model m = Model::from_mil(

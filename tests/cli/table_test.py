@@ -67,6 +67,11 @@ class Tables(Case):
         for name in ("one_hot_string_dense", "one_hot_string_sparse", "dict_vectorizer", "mapping_string"):
             self.check(name)
 
+    def test_whole_numbers_keep_all_digits(self):
+        numbers = [5, 2**53 + 1, 2**63 - 1]
+        batch = self.predicted([{"x": n} for n in numbers], GOLDEN / "imputer_int.mlmodel")
+        self.assertEqual([[output["value"] for output in row.values()] for row in batch], [[n] for n in numbers])
+
     def test_an_error_names_the_row_of_the_table(self):
         (self.folder / "bad.csv").write_text("x\n" + "5\n" * 99 + "999\n" + "9\n" * 20)
         done = self.ends(3, "predict", GOLDEN / "one_hot_int.mlmodel", "-i", f"@{self.folder}/bad.csv")

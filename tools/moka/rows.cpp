@@ -89,7 +89,8 @@ FeatureValue row_of(const FeatureDescription& output, const FeatureValue& column
   const auto& all = std::get<MultiArray>(column);
   const auto at = static_cast<int64_t>(r);
   switch (output.type) {
-    case FeatureType::int64: return static_cast<int64_t>(all.at(at));
+    case FeatureType::int64:
+      return all.type() == DataType::int64 ? all.as<int64_t>()[r] : static_cast<int64_t>(all.at(at));
     case FeatureType::float64: return all.at(at);
     case FeatureType::dictionary: return scores(all, r, model.description());
     default: break;

@@ -7,7 +7,8 @@ namespace moka::ops {
 namespace {
 
 std::string quoted(const TensorView& t, int64_t i) {
-  return t.dtype == DType::string ? cat("'", t.as<std::string>()[i], "'") : cat(load_i64(t, i));
+  if (t.dtype == DType::string) return cat("'", t.as<std::string>()[i], "'");
+  return is_float(t.dtype) ? cat(load_f64(t, i)) : cat(load_i64(t, i));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "ops/common/ml.h"
 
+#include "base/whole.h"
+
 namespace moka::ops::ml {
 
 OpBuilder define(std::string name, std::string doc) { return OpBuilder(std::move(name), std::move(doc), Opset::ios13); }
@@ -59,7 +61,8 @@ Status check_count(const OpCall& call, std::string_view param, int64_t expected)
 int64_t find_sorted(const TensorView& keys, const TensorView& x, int64_t i) {
   if (keys.dtype == DType::string)
     return x.dtype == DType::string ? find_sorted(span_of<std::string>(keys), x.as<std::string>()[i]) : -1;
-  return x.dtype == DType::string ? -1 : find_sorted(span_of<int64_t>(keys), load_i64(x, i));
+  if (x.dtype == DType::string || (is_float(x.dtype) && !is_int64(load_f64(x, i)))) return -1;
+  return find_sorted(span_of<int64_t>(keys), load_i64(x, i));
 }
 
 Status check_sorted(const OpCall& call, std::string_view param) {

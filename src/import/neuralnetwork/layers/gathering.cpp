@@ -79,12 +79,15 @@ Status matrix_band_part(Layer& l) {
   return l.set(0, MOKA_TRY(band(l, MOKA_TRY(l.in(0)), p.numlower(), p.numupper())));
 }
 
-/// A triangle without the main diagonal is the input minus the opposite triangle.
+/// A triangle without the main diagonal is what is left without the opposite triangle.
 Status triangle(Layer& l, Value* x, bool lower, int64_t k) {
   if (k < -(int64_t{1} << 31) || k > (int64_t{1} << 31)) return l.malformed(cat("a diagonal of ", k));
   if (lower ? k >= 0 : k <= 0) return l.set(0, MOKA_TRY(lower ? band(l, x, -1, k) : band(l, x, -k, -1)));
-  Value* rest = MOKA_TRY(lower ? band(l, x, -k - 1, -1) : band(l, x, -1, k - 1));
-  return l.set(0, MOKA_TRY(l.op("sub", {{"x", x}, {"y", rest}})));
+  Value* ones = MOKA_TRY(l.op("fill_like", {{"ref_tensor", x}, {"value", 1.0f}}));
+  Value* zeros = MOKA_TRY(l.op("fill_like", {{"ref_tensor", x}, {"value", 0.0f}}));
+  Value* rest = MOKA_TRY(lower ? band(l, ones, -k - 1, -1) : band(l, ones, -1, k - 1));
+  Value* keep = MOKA_TRY(l.op("equal", {{"x", rest}, {"y", zeros}}));
+  return l.set(0, MOKA_TRY(l.op("select", {{"cond", keep}, {"a", x}, {"b", zeros}})));
 }
 
 Status lower_triangular(Layer& l) {

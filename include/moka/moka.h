@@ -7,9 +7,9 @@
  * accepts NULL. Strings and arrays that a function returns belong to the handle that was passed to it, and live until
  * that handle is changed or freed. Strings are UTF-8 and end with a zero byte.
  *
- * Failures: functions return a moka_status; anything but MOKA_OK leaves results untouched and a message in
- * moka_last_error. No function throws or aborts on wrong arguments: a NULL where a value is needed is
- * MOKA_INVALID_ARGUMENT.
+ * Failures: functions return a moka_status; anything but MOKA_OK leaves a message in moka_last_error, and
+ * results untouched; only a prediction that fails may have changed the outputs that it was to set. No function throws
+ * or aborts on wrong arguments: a NULL where a value is needed is MOKA_INVALID_ARGUMENT.
  *
  * Threads: a moka_model may be used by many threads at once. moka_features and moka_state belong to one thread at a
  * time. */
@@ -260,7 +260,7 @@ MOKA_API moka_status moka_features_set_dictionary(moka_features* features, const
                                                   const moka_dictionary* dictionary);
 MOKA_API moka_status moka_features_set_sequence(moka_features* features, const char* name,
                                                 const moka_sequence* sequence);
-/* Sets every input of the model to reproducible values. */
+/* Sets every input of the model without a default value to reproducible values, in shapes that the model can run. */
 MOKA_API moka_status moka_features_set_random(moka_features* features, const moka_model* model, uint64_t seed);
 
 MOKA_API size_t moka_features_count(const moka_features* features);

@@ -278,8 +278,12 @@ void load_plugin(const std::string& path) {
                               moka_features_set_dictionary,
                               moka_features_set_sequence,
                               moka_features_set_image};
-  if (const moka_status status = start(&host); status != MOKA_OK)
-    throw Exception(ErrorKind::data, cat("plug-in '", path, "': moka_plugin returned ", moka_status_name(status)));
+  const std::string before = moka_last_error();
+  const moka_status status = start(&host);
+  if (status == MOKA_OK) return;
+  const std::string why = moka_last_error();
+  throw Exception(ErrorKind::data, cat("plug-in '", path, "': moka_plugin returned ", moka_status_name(status),
+                                       why == before ? "" : ": ", why == before ? "" : why));
 }
 
 }  // namespace moka

@@ -21,10 +21,12 @@ const T& get(const moka_features* features, const char* name, const char* expect
   wrong(cat("feature '", name, "': expected ", expected, ", got ", moka::describe(v)));
 }
 
-View& fresh_view(const moka_features* features, const char* name) {
-  View& view = features->views[name];
-  view = {};
-  return view;
+/// The view of a value, which `fill` completes when it is new. Earlier pointers into it stay valid.
+template <class Fill>
+const View& view_of(const moka_features* features, const char* name, Fill fill) {
+  const auto [it, is_new] = features->views.try_emplace(name);
+  if (is_new) fill(it->second);
+  return it->second;
 }
 
 /// Calls `make`, whose errors then name the feature.
@@ -65,7 +67,8 @@ moka_status moka_features_set_image(moka_features* features, const char* name, c
   return guarded([&] {
     const moka_image& i = need(image, "image");
     auto format = enumerator<moka::PixelFormat>(i.format, MOKA_GRAY_FLOAT32 + 1, "pixel format");
-    const moka::Image given(i.pixels, i.width, i.height, format, i.row_bytes);
+    const moka::Image given =
+        of_feature(name, [&] { return moka::Image(i.pixels, i.width, i.height, format, i.row_bytes); });
     if (!need(features, "features").copies) return set(features, name, given);
     moka::Image copy(i.width, i.height, format);
     for (int64_t y = 0; y < i.height; y++)
@@ -119,7 +122,7 @@ moka_status moka_features_set_sequence(moka_features* features, const char* name
 moka_status moka_features_set_random(moka_features* features, const moka_model* model, uint64_t seed) {
   return guarded([&] {
     moka_features& f = need(features, "features");
-    for (auto& [name, value] : moka::random_inputs(need(model, "model").model.function(), seed)) {
+    for (auto& [name, value] : need(model, "model").model.random_inputs(seed)) {
       f.values[name] = value;
       f.views.erase(name);
     }
@@ -172,15 +175,16 @@ moka_status moka_features_get_dictionary(const moka_features* features, const ch
   return guarded([&] {
     const auto& d = get<moka::Dictionary>(features, name, "a Dictionary");
     moka_dictionary& out = need(dictionary, "dictionary");
-    View& view = fresh_view(features, name);
-    for (const auto& [k, v] : d.strings) {
-      view.strings.push_back(k.c_str());
-      view.values.push_back(v);
-    }
-    for (const auto& [k, v] : d.ints) {
-      view.ints.push_back(k);
-      view.values.push_back(v);
-    }
+    const View& view = view_of(features, name, [&](View& made) {
+      for (const auto& [k, v] : d.strings) {
+        made.strings.push_back(k.c_str());
+        made.values.push_back(v);
+      }
+      for (const auto& [k, v] : d.ints) {
+        made.ints.push_back(k);
+        made.values.push_back(v);
+      }
+    });
     out = {view.values.size(), d.string_keys ? view.strings.data() : nullptr,
            d.string_keys ? nullptr : view.ints.data(), view.values.data()};
   });
@@ -195,8 +199,9 @@ moka_status moka_features_get_sequence(const moka_features* features, const char
       return;
     }
     const auto& strings = get<moka::StringSequence>(features, name, "a Sequence");
-    View& view = fresh_view(features, name);
-    for (const std::string& s : strings) view.strings.push_back(s.c_str());
+    const View& view = view_of(features, name, [&](View& made) {
+      for (const std::string& s : strings) made.strings.push_back(s.c_str());
+    });
     out = {strings.size(), view.strings.data(), nullptr};
   });
 }

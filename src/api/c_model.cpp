@@ -52,6 +52,7 @@ moka::ModelConfiguration to_configuration(const moka_configuration* c) {
   if (c->device != nullptr) out.device = c->device;
   if (c->kernel_cache != nullptr) out.kernel_cache = c->kernel_cache;
   if (c->cache != nullptr) out.cache = c->cache;
+  if (c->processor_count > 0) need(c->processors, "processors");
   if (c->processors != nullptr) out.processors.assign(c->processors, c->processors + c->processor_count);
   if (c->pins != nullptr) out.pins = moka::parse_pins(c->pins);
   out.strict = c->strict != 0;

@@ -38,7 +38,8 @@ Image::Image(void* p, int64_t w, int64_t h, PixelFormat f, int64_t stride)
   check_size(w, h);
   int64_t least = w * static_cast<int64_t>(bytes_per_pixel(f));
   if (row_bytes == 0) row_bytes = least;
-  if (p == nullptr || row_bytes < least)
+  if (p == nullptr) throw Exception(ErrorKind::invalid_argument, "image: expected pixels, got none");
+  if (row_bytes < least)
     throw Exception(ErrorKind::invalid_argument,
                     cat("image: expected rows of at least ", least, " bytes, got ", row_bytes));
   pixels = std::shared_ptr<uint8_t>(std::shared_ptr<uint8_t>(), static_cast<uint8_t*>(p));

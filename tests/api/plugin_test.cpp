@@ -110,6 +110,8 @@ TEST(Plugin, SharedLibraries) {
   EXPECT_NE(std::find(layers.begin(), layers.end(), "Swish"), layers.end());
   EXPECT_TRUE(unregister_layer("Swish"));
   EXPECT_EQ(moka_load_plugin("/nowhere/layers.so"), MOKA_NOT_FOUND);
+  expect_error(ErrorKind::data, {"moka_plugin returned invalid argument", "registering 'Broken'", "evaluate"},
+               [] { load_plugin(MOKA_FAILING_PLUGIN); });
   EXPECT_EQ(moka_load_plugin(nullptr), MOKA_INVALID_ARGUMENT);
   expect_error(ErrorKind::unsupported, {"moka_plugin"}, [] { load_plugin("/lib/x86_64-linux-gnu/libm.so.6"); });
 }

@@ -273,6 +273,9 @@ TEST(CApi, KeepsValuesOfEveryKind) {
   EXPECT_EQ(dictionary.string_keys, nullptr);
   EXPECT_EQ(dictionary.int64_keys[0], 2);
   EXPECT_EQ(dictionary.values[0], 0.2);
+  moka_dictionary again{};
+  EXPECT_EQ(moka_features_get_dictionary(f.get(), "m", &again), MOKA_OK);
+  EXPECT_EQ(again.values, dictionary.values) << "the first answer must stay valid";
   sequence = {};
   EXPECT_EQ(moka_features_get_sequence(f.get(), "w", &sequence), MOKA_OK);
   ASSERT_EQ(sequence.count, 2u);
@@ -286,6 +289,14 @@ TEST(CApi, KeepsValuesOfEveryKind) {
 
 TEST(CApi, ReportsWrongUse) {
   moka_model* m = nullptr;
+  moka_configuration configuration = MOKA_CONFIGURATION_INIT;
+  configuration.processor_count = 3;
+  EXPECT_EQ(moka_model_load_mil(kTwice.c_str(), &configuration, &m), MOKA_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(moka_last_error()).find("processors"), std::string::npos) << moka_last_error();
+  auto f = features();
+  const moka_image nothing{nullptr, 2, 2, 8, MOKA_BGRA8};
+  EXPECT_EQ(moka_features_set_image(f.get(), "p", &nothing), MOKA_INVALID_ARGUMENT);
+  EXPECT_STREQ(moka_last_error(), "feature 'p': image: expected pixels, got none");
   EXPECT_EQ(moka_model_load("/nowhere/model.mlmodel", nullptr, &m), MOKA_NOT_FOUND);
   EXPECT_NE(std::string(moka_last_error()).find("/nowhere/model.mlmodel"), std::string::npos) << moka_last_error();
   EXPECT_EQ(m, nullptr);

@@ -82,7 +82,7 @@ class MOKA_EXPORT ProgramBuilder {
   /// The specification, and the weights in a file.
   ModelSource source() const;
   void save(const std::string& path) const;
-  /// Finishes the program. The builder is empty afterwards.
+  /// Finishes the program. The builder is empty afterwards, and its values must not be used any more.
   Model build(const ModelConfiguration& configuration = {});
 
   struct Impl;

@@ -27,7 +27,7 @@ struct StreamOptions {
 /// One thread may push while another pops.
 class MOKA_EXPORT Stream {
  public:
-  /// Throws invalid_argument when `ahead` is 0 or `at_once` is below 1.
+  /// Throws invalid_argument when `ahead` is 0, or `at_once` is below 1 or above 1024.
   explicit Stream(Model model, StreamOptions options = {});
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;

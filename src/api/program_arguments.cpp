@@ -100,12 +100,15 @@ ir::Tensor tensor_of(const MultiArray& array, DType type) {
   ir::Tensor out = unwrap(ir::Tensor::zeros(type, shape));
   const ir::TensorView source = from.view(), target = out.view();
   const bool floats = ir::is_float(own) || ir::is_float(type);
+  const bool is_integer = !ir::is_float(type) && type != DType::boolean;
   for (int64_t i = 0; i < source.count(); ++i) {
     if (floats)
       ir::store_f64(target, i, ir::load_f64(source, i));
     else
       ir::store_i64(target, i, ir::load_i64(source, i));
-    if (ir::is_sub_byte(type) && ir::load_f64(target, i) != ir::load_f64(source, i))
+    const bool is_other = ir::load_f64(target, i) != ir::load_f64(source, i) ||
+                          (!floats && ir::load_i64(target, i) != ir::load_i64(source, i));
+    if (is_integer && is_other)
       throw Exception(ErrorKind::invalid_argument,
                       cat("constant: ", ir::load_f64(source, i), " does not fit into ", type));
   }

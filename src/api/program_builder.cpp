@@ -276,6 +276,7 @@ std::string ProgramBuilder::mil() const { return ir::print_text(impl_->program);
 void ProgramBuilder::save(const std::string& path) const { source().save(path); }
 
 Model ProgramBuilder::build(const ModelConfiguration& configuration) {
+  impl_->check_outputs();
   Model model = impl_->described ? source().load(configuration) : Model::from_mil(mil(), configuration);
   impl_ = std::make_unique<Impl>(impl_->opset);
   return model;

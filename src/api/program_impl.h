@@ -23,6 +23,8 @@ struct __attribute__((visibility("hidden"))) ProgramBuilder::Impl {
 
   explicit Impl(ir::Opset o) : opset(o) {}
   void add(const std::string& name);
+  /// Throws invalid_argument when there is no function, or one without an output.
+  void check_outputs() const;
   /// The function that is being built.
   Part& part();
   ir::Builder& builder() { return nested.empty() ? *part().builder : *nested.back(); }

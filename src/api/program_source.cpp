@@ -20,15 +20,18 @@ int version_of(ir::Opset opset) {
 
 }  // namespace
 
-ModelSource ProgramBuilder::source() const {
-  if (impl_->parts.empty()) throw Exception(ErrorKind::invalid_argument, "program: it has no function");
-  ModelDescription description = impl_->texts;
-  description.functions.clear();
-  for (const Impl::Part& part : impl_->parts) {
+void ProgramBuilder::Impl::check_outputs() const {
+  if (parts.empty()) throw Exception(ErrorKind::invalid_argument, "program: it has no function");
+  for (const Part& part : parts)
     if (part.outputs.empty())
       throw Exception(ErrorKind::invalid_argument, cat("function '", part.function->name, "': it has no output"));
-    description.functions.push_back(part.described);
-  }
+}
+
+ModelSource ProgramBuilder::source() const {
+  impl_->check_outputs();
+  ModelDescription description = impl_->texts;
+  description.functions.clear();
+  for (const Impl::Part& part : impl_->parts) description.functions.push_back(part.described);
   description.default_function = description.functions[0].name;
   if (description.functions.size() == 1 && description.default_function == "main")
     description.functions[0].name.clear();

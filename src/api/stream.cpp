@@ -19,16 +19,14 @@ struct Stream::Impl {
   };
 
   Impl(Model model, StreamOptions options, int threads) : model_(std::move(model)), options_(std::move(options)) {
-    for (int t = 0; t < threads; t++) threads_.emplace_back([this] { loop(); });
-  }
-  ~Impl() {
-    {
-      std::lock_guard lock(mutex_);
-      stop_ = true;
+    try {
+      for (int t = 0; t < threads; t++) threads_.emplace_back([this] { loop(); });
+    } catch (...) {
+      stop();
+      throw;
     }
-    waiting_.notify_all();
-    for (std::thread& t : threads_) t.join();
   }
+  ~Impl() { stop(); }
 
   void push(Features inputs) {
     std::unique_lock lock(mutex_);
@@ -62,6 +60,14 @@ struct Stream::Impl {
   }
 
  private:
+  void stop() {
+    {
+      std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    waiting_.notify_all();
+    for (std::thread& t : threads_) t.join();
+  }
   void loop() {
     for (;;) {
       std::shared_ptr<Item> item;
@@ -100,8 +106,10 @@ struct Stream::Impl {
 
 Stream::Stream(Model model, StreamOptions options) {
   if (options.ahead == 0) throw Exception(ErrorKind::invalid_argument, "stream: ahead: expected at least 1, got 0");
-  if (options.at_once < 1)
-    throw Exception(ErrorKind::invalid_argument, cat("stream: at_once: expected at least 1, got ", options.at_once));
+  constexpr int most = 1024;
+  if (options.at_once < 1 || options.at_once > most)
+    throw Exception(ErrorKind::invalid_argument,
+                    cat("stream: at_once: expected a number from 1 to ", most, ", got ", options.at_once));
   const int threads = options.prediction.state != nullptr ? 1 : options.at_once;
   impl_ = std::make_unique<Impl>(std::move(model), std::move(options), threads);
 }

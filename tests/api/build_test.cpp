@@ -183,6 +183,27 @@ TEST(BuildProgram, PackedConstantsAndEveryWeightType) {
                [&] { b.constant(MultiArray::of(std::vector<float>{16}, {1}), "uint4"); });
 }
 
+TEST(BuildProgram, ConstantsMustFitTheirType) {
+  ProgramBuilder b("ios18");
+  MultiArray number(DataType::int64, {1});
+  for (const auto& [value, type] :
+       {std::pair<int64_t, const char*>(300, "int8"), {int64_t{1} << 40, "int32"}, {-1, "uint8"}}) {
+    number.as<int64_t>()[0] = value;
+    expect_error(ErrorKind::invalid_argument, {std::to_string(value).c_str(), "does not fit", type},
+                 [&] { b.constant(number, type); });
+  }
+  expect_error(ErrorKind::invalid_argument, {"2.75 does not fit into int8"},
+               [&] { b.constant(MultiArray::of(std::vector<float>{2.75f}, {1}), "int8"); });
+  EXPECT_NO_THROW(b.constant(MultiArray::of(std::vector<float>{-3}, {1}), "int8"));
+}
+
+TEST(BuildProgram, NeedsAnOutput) {
+  ProgramBuilder b("ios18");
+  b.function("main");
+  b.op("add", {{"x", b.input("x", DataType::float32, {1})}, {"y", 1.0f}});
+  expect_error(ErrorKind::invalid_argument, {"'main'", "no output"}, [&] { b.build(); });
+}
+
 TEST(BuildProgram, ErrorsNameTheOperationAndTheParameter) {
   ProgramBuilder b("ios16");
   auto x = b.input("x", DataType::float32, {1, 3, 8, 8});

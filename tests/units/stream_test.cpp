@@ -128,8 +128,10 @@ TEST_F(Streams, ErrorsNameTheItemAndTheStreamGoesOn) {
 
 TEST_F(Streams, RefuseOptionsThatMakeNoSense) {
   expect_error(ErrorKind::invalid_argument, {"ahead: expected at least 1"}, [] { Stream(load("cpu"), {.ahead = 0}); });
-  expect_error(ErrorKind::invalid_argument, {"at_once: expected at least 1, got 0"},
-               [] { Stream(load("cpu"), {.at_once = 0}); });
+  for (const int at_once : {0, 100'000})
+    expect_error(ErrorKind::invalid_argument,
+                 {"at_once: expected a number from 1 to 1024", std::to_string(at_once).c_str()},
+                 [&] { Stream(load("cpu"), {.at_once = at_once}); });
 }
 
 TEST_F(Streams, GoOnWithoutADeviceThatIsLost) {

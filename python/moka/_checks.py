@@ -44,8 +44,12 @@ class Folder:
         return ["--input", "@" + path]
 
     def _value(self, value: Any, name: str) -> Any:
-        if isinstance(value, (str, bool, int, float, dict, list, tuple)):
+        if isinstance(value, (str, bool, int, dict)):
             return value
+        if isinstance(value, (float, list, tuple)):
+            with contextlib.suppress(TypeError, ValueError):  # JSON has no NaN, no infinity and no numbers of numpy
+                json.dumps(value, allow_nan=False)
+                return value
         if hasattr(value, "convert") and hasattr(value, "getbands"):  # a picture of PIL
             value = value if value.mode in ("L", "F") else value.convert("RGB")
         path = os.path.join(self._path, f"{name}.npy")

@@ -3,18 +3,22 @@
 import os
 from typing import Any, List, Optional, Union
 
-from . import _files, _moka
+from . import _files, _keys, _moka
 from ._asset import ModelAsset
-from ._model import Model
+from ._model import Model, _restore
 
 
 def _export(model: Any, path: Any, options: "_moka.OnnxExportOptions") -> "_moka.OnnxExport":
     destination = os.path.expanduser(os.fspath(path))
     if isinstance(model, Model):
         made_by, source = model._made_by
-        if made_by == Model.from_mil:
+        if made_by is not _restore:
             return _moka.export_mil_onnx(source[0], source[1], destination, options)
-        model = source[0]
+        unpacked, model = model._unpacked, source[0]
+        if _keys.is_reader(model):
+            raise _moka.UnsupportedError("expected a model from a path, bytes, a ModelAsset or MIL text, got one from a reader")
+        if unpacked:
+            model = unpacked.path
         if not options.function:
             options.function = source[1]["function"] or ""
     if isinstance(model, ModelAsset):

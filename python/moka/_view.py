@@ -52,16 +52,17 @@ class View:
         """Starts a server on this machine that also predicts and measures, and returns its address. It ends with the View or
         with Python."""
         if self._address is None:
-            process = subprocess.Popen(
-                command("view", self._path, "--no-open"), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            )
-            self._address = process.stdout.readline().strip() if process.stdout else ""
-            if not self._address:
-                message = process.communicate()[1].strip()
-                self._address = None
-                raise _moka.Error(message)
-            assert process.stderr
-            process.stderr.close()
+            # A pipe that nobody reads would stop the server at one of its warnings.
+            with tempfile.TemporaryFile("w+") as messages:
+                process = subprocess.Popen(
+                    command("view", self._path, "--no-open"), env=environment(), stdout=subprocess.PIPE, stderr=messages, text=True
+                )
+                address = process.stdout.readline().strip() if process.stdout else ""
+                if not address:
+                    _stop(process)
+                    messages.seek(0)
+                    raise _moka.Error(messages.read().strip())
+            self._address = address
             weakref.finalize(self, _stop, process)
         return self._address
 

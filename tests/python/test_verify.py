@@ -58,6 +58,12 @@ def test_a_compressed_model_and_given_inputs(net):
     assert not verify.against(small, net, inputs=inputs, min_snr=90).passed
 
 
+def test_inputs_that_json_lacks(net):
+    rows = [{"x": [[math.nan, math.inf] + [np.float32(0.5)] * 62]}, {"x": [[0.25] * 64]}]
+    result = verify.against(net, net, inputs=rows)
+    assert result.passed and result.shapes[0].predictions == 2
+
+
 def test_a_model_beside_itself(net):
     result = verify.against(net, build.open(net), runs=2, ranges={"x": (-5, 5)})
     assert result.passed and result.shapes[0].outputs[0].equal and result.shapes[0].outputs[0].snr == math.inf

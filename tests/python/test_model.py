@@ -114,7 +114,7 @@ def test_states():
     np.testing.assert_array_equal(state.read("s"), np.array([3, 6], np.float16))
     np.testing.assert_array_equal(other.read("s"), [0, 0])
     with pytest.raises(TypeError, match="state 's': expected an array"):
-        state.write("s", None)
+        state.write("s", "text")
     state.write("s", np.array([10.0, 20.0]))
     np.testing.assert_array_equal(model.predict({"x": [1, 2]}, state=state)["y"], [11, 22])
     with pytest.raises(moka.NotFoundError):

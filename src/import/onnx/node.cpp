@@ -45,6 +45,13 @@ double Node::number(size_t i, std::string_view what) const {
   return ir::load_f64(t->view(), 0);
 }
 
+int64_t Node::integer(size_t i, std::string_view what) const {
+  const Tensor* t = constant(i);
+  if (t == nullptr) computed_parameter(i, what);
+  if (t->count() != 1 || t->dtype() == DType::string) malformed(cat(what, " (input ", i, "): expected one number"));
+  return integers_of(*t)[0];
+}
+
 const Attribute* Node::attribute(std::string_view name) const {
   for (const Attribute& a : message.attributes) {
     if (a.name != name) continue;

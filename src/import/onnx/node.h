@@ -31,6 +31,8 @@ class Node {
   [[noreturn]] void computed_parameter(size_t i, std::string_view what) const;
   std::vector<int64_t> integers(size_t i, std::string_view what) const;
   double number(size_t i, std::string_view what) const;
+  /// One integer, exact above 2^53.
+  int64_t integer(size_t i, std::string_view what) const;
   /// What is known of the elements of input i, a scalar or vector of integers.
   std::vector<Size> sizes(size_t i) const { return sizes_of(in(i)); }
   std::vector<Size> sizes_of(const Value* v) const;

@@ -14,7 +14,7 @@ void non_max_suppression(Node& n) {
   const int64_t count = b[1];
   constexpr int64_t most = 256;
   if (count > most) n.unsupported(cat(count, " boxes: expected at most ", most));
-  int64_t limit = n.has(2) ? static_cast<int64_t>(n.number(2, "max_output_boxes_per_class")) : 0;
+  int64_t limit = n.has(2) ? n.integer(2, "max_output_boxes_per_class") : 0;
   limit = std::clamp<int64_t>(limit, 0, count);
   const double overlap = n.has(3) ? n.number(3, "iou_threshold") : 0;
   const bool filters = n.has(4);

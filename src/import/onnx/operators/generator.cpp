@@ -95,8 +95,7 @@ void window(Node& n, std::initializer_list<double> coefficients) {
 }
 
 void mel_weight_matrix(Node& n) {
-  const auto bins = static_cast<int64_t>(n.number(0, "num_mel_bins")),
-             length = static_cast<int64_t>(n.number(1, "dft_length"));
+  const int64_t bins = n.integer(0, "num_mel_bins"), length = n.integer(1, "dft_length");
   const auto rate = n.number(2, "sample_rate"), low = n.number(3, "lower_edge_hertz"),
              high = n.number(4, "upper_edge_hertz");
   const auto type = static_cast<DataType>(n.integer_or("output_datatype", 1));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "import/onnx/node.h"
 
@@ -103,7 +104,8 @@ void scatter_nd(Node& n) {
 
 void one_hot(Node& n) {
   Value *indices = n.in(0), *values = n.in(2);
-  const auto depth = static_cast<int64_t>(n.number(1, "depth"));
+  const int64_t depth = n.integer(1, "depth");
+  if (depth < 1 || depth > std::numeric_limits<int32_t>::max()) n.malformed(cat("a depth of ", depth));
   int64_t axis = n.integer_or("axis", -1);
   if (axis < 0) axis += n.rank(indices) + 1;
   indices = n.cast(indices, DType::int32);
@@ -128,7 +130,8 @@ void one_hot(Node& n) {
 void top_k(Node& n) {
   Value* x = n.in(0);
   const int64_t axis = n.axis(n.integer_or("axis", -1), x);
-  const int64_t k = n.opset < 10 ? n.integer_or("k", 1) : static_cast<int64_t>(n.number(1, "k"));
+  const int64_t k = n.opset < 10 ? n.integer_or("k", 1) : n.integer(1, "k");
+  if (k < 0 || k > std::numeric_limits<int32_t>::max()) n.malformed(cat("k of ", k));
   const bool largest = n.integer_or("largest", 1) != 0;
   const auto out = n.ops("topk", {{"x", x},
                                   {"k", static_cast<int>(k)},
@@ -158,7 +161,7 @@ void compress(Node& n) {
 
 void trilu(Node& n) {
   Value* x = n.in(0);
-  const int64_t k = n.has(1) ? static_cast<int64_t>(n.number(1, "k")) : 0;
+  const int64_t k = n.has(1) ? n.integer(1, "k") : 0;
   const bool upper = n.integer_or("upper", 1) != 0;
   const Shape& s = n.known_shape(x, "Trilu");
   const int64_t rows = s[s.rank() - 2], columns = s[s.rank() - 1];
@@ -174,14 +177,14 @@ void trilu(Node& n) {
 void cum_sum(Node& n) {
   Value* x = n.in(0);
   n.set(0, n.op("cumsum", {{"x", x},
-                           {"axis", static_cast<int>(n.axis(static_cast<int64_t>(n.number(1, "axis")), x))},
+                           {"axis", static_cast<int>(n.axis(n.integer(1, "axis"), x))},
                            {"exclusive", n.integer_or("exclusive", 0) != 0},
                            {"reverse", n.integer_or("reverse", 0) != 0}}));
 }
 
 void cum_prod(Node& n) {
   Value* x = n.in(0);
-  const int64_t axis = n.axis(static_cast<int64_t>(n.number(1, "axis")), x);
+  const int64_t axis = n.axis(n.integer(1, "axis"), x);
   const int64_t d = n.known_shape(x, "CumProd")[static_cast<int>(axis)];
   const bool exclusive = n.integer_or("exclusive", 0) != 0, reverse = n.integer_or("reverse", 0) != 0;
   constexpr int64_t most = 4096;

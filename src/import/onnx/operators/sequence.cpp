@@ -19,7 +19,7 @@ const Elements& elements_of(const Node& n, size_t i) {
 }
 
 size_t position(const Node& n, size_t i, size_t count) {
-  int64_t at = static_cast<int64_t>(n.number(i, "position"));
+  int64_t at = n.integer(i, "position");
   if (at < 0) at += static_cast<int64_t>(count);
   if (at < 0 || at > static_cast<int64_t>(count)) n.malformed(cat("position ", at, " in a sequence of ", count));
   return static_cast<size_t>(at);

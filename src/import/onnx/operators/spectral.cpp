@@ -45,10 +45,10 @@ void dft(Node& n) {
   const Shape s = n.known_shape(x, "DFT");
   const int r = s.rank();
   const bool inverse = n.integer_or("inverse", 0) != 0, onesided = n.integer_or("onesided", 0) != 0;
-  int64_t axis = n.opset < 20 ? n.integer_or("axis", 1) : n.has(2) ? static_cast<int64_t>(n.number(2, "axis")) : -2;
+  int64_t axis = n.opset < 20 ? n.integer_or("axis", 1) : n.has(2) ? n.integer(2, "axis") : -2;
   if (axis < 0) axis += r;
   if (axis < 0 || axis >= r - 1) n.malformed(cat("axis ", axis, " of an input of rank ", r));
-  const int64_t length = n.has(1)              ? static_cast<int64_t>(n.number(1, "dft_length"))
+  const int64_t length = n.has(1)              ? n.integer(1, "dft_length")
                          : onesided && inverse ? 2 * (s[static_cast<int>(axis)] - 1)
                                                : s[static_cast<int>(axis)];
   if (length < 1) n.malformed(cat("a length of ", length));
@@ -89,11 +89,9 @@ void dft(Node& n) {
 void stft(Node& n) {
   Value* x = n.in(0);
   const Shape s = n.known_shape(x, "STFT");
-  const auto step = static_cast<int64_t>(n.number(1, "frame_step"));
+  const int64_t step = n.integer(1, "frame_step");
   Value* window = n.maybe(2);
-  const int64_t length = n.has(3)            ? static_cast<int64_t>(n.number(3, "frame_length"))
-                         : window != nullptr ? window->type.shape()[0]
-                                             : 0;
+  const int64_t length = n.has(3) ? n.integer(3, "frame_length") : window != nullptr ? window->type.shape()[0] : 0;
   const bool onesided = n.integer_or("onesided", 1) != 0;
   if (s.rank() == 3 && s[2] == 2) n.unsupported("a complex signal");
   if (length < 1 || step < 1 || length > s[1]) n.malformed(cat("frames of ", length, " elements, ", step, " apart"));

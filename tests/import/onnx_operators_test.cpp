@@ -1,0 +1,59 @@
+#include <cmath>
+#include <limits>
+
+#include "import/onnx_model.h"
+
+namespace moka::import::onnx {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// The inputs of a node that has one, x.
+struct Given {
+  Tensor x;
+  std::vector<format::Tensor> weights = {};
+  int64_t opset = 18;
+};
+
+format::ModelFile model_of(format::Node n, const Given& given) {
+  const auto type = given.x.dtype() == DType::fp32 ? kFloat : kInt32;
+  std::vector<format::ValueInfo> outputs;
+  for (const std::string& name : n.outputs) outputs.push_back(tensor(name, kFloat, {}));
+  return model({std::move(n)}, {tensor("x", type, given.x.shape().to_vector())}, outputs, given.weights, given.opset);
+}
+
+std::vector<Tensor> answers(format::Node n, const Given& given) {
+  return answers(imported(model_of(std::move(n), given)), {given.x});
+}
+
+template <class T = float>
+std::vector<T> answer(format::Node n, const Given& given) {
+  return elements<T>(answers(std::move(n), given)[0]);
+}
+
+Tensor floats(const Shape& shape, const std::vector<float>& v) { return Tensor::f32(shape, v); }
+
+TEST(OnnxOperators, ReadsIntegersExactly) {
+  constexpr int64_t all = std::numeric_limits<int64_t>::max();
+  const Tensor boxes = floats({1, 3, 4}, {0, 0, 1, 1, 0, 0, 1, 1.01f, 5, 5, 6, 6});
+  const Given given{boxes,
+                    {weight<float>("scores", kFloat, {1, 1, 3}, {0.9f, 0.8f, 0.7f}),
+                     weight<int64_t>("most", kInt64, {1}, {all}), weight<float>("overlap", kFloat, {1}, {0.5f})}};
+  EXPECT_EQ(answer<int32_t>(node("NonMaxSuppression", {"x", "scores", "most", "overlap"}, {"y"}), given),
+            (std::vector<int32_t>{0, 0, 0, 0, 0, 2}));
+  const Given matrix{floats({2, 2}, {1, 2, 3, 4}), {weight<int64_t>("k", kInt64, {}, {all})}};
+  EXPECT_EQ(answer(node("Trilu", {"x", "k"}, {"y"}), matrix), (std::vector<float>{0, 0, 0, 0}));
+  EXPECT_EQ(answer(node("Trilu", {"x", "k"}, {"y"}, {integer("upper", 0)}), matrix), (std::vector<float>{1, 2, 3, 4}));
+}
+
+TEST(OnnxOperators, RefusesSizesThatAreTooLarge) {
+  constexpr int64_t wrapped = (int64_t{1} << 32) + 1;
+  const Given given{floats({2}, {1, 0}),
+                    {weight<int64_t>("n", kInt64, {1}, {wrapped}), weight<float>("values", kFloat, {2}, {0, 1})}};
+  EXPECT_NE(refusal(model_of(node("TopK", {"x", "n"}, {"y", "i"}), given)).find("k of 4294967297"), std::string::npos);
+  EXPECT_NE(refusal(model_of(node("OneHot", {"x", "n", "values"}, {"y"}), given)).find("a depth of 4294967297"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace moka::import::onnx

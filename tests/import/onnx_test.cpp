@@ -17,6 +17,37 @@ TEST(OnnxImport, ComputesAPerceptron) {
   EXPECT_EQ(operations, 2u);
 }
 
+TEST(OnnxImport, KeepsTheNamesOfOutputs) {
+  struct Case {
+    const char* name;
+    std::vector<format::Node> nodes;
+    std::vector<std::string> outputs, expected;
+  };
+  const Case cases[] = {
+      {"bool", {node("Greater", {"x", "c"}, {"y"})}, {"y"}, {"y"}},
+      {"scalar", {node("ReduceSum", {"x"}, {"y"}, {integer("keepdims", 0)})}, {"y"}, {"y"}},
+      {"weight", {}, {"c"}, {"c"}},
+      {"folded", {node("Add", {"c", "c"}, {"y"})}, {"y"}, {"y"}},
+      {"shape", {node("Shape", {"x"}, {"y"})}, {"y"}, {"y"}},
+      {"passed through", {node("Identity", {"x"}, {"y"})}, {"y"}, {"y"}},
+      {"an alias first", {node("Relu", {"x"}, {"z"}), node("Identity", {"z"}, {"w"})}, {"w", "z"}, {"w", "z"}},
+      {"an alias last", {node("Relu", {"x"}, {"z"}), node("Identity", {"z"}, {"w"})}, {"z", "w"}, {"z", "w"}},
+      {"inside", {node("Relu", {"x"}, {"a.b"}), node("Neg", {"a.b"}, {"a_b"})}, {"a_b"}, {"a_b"}},
+      {"an input", {node("Relu", {"x"}, {"y"})}, {"x", "y"}, {"x_1", "y"}},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    std::vector<format::ValueInfo> outputs;
+    for (const std::string& name : c.outputs) outputs.push_back(tensor(name, kFloat, {2}));
+    const Imported m =
+        imported(model(c.nodes, {tensor("x", kFloat, {2})}, outputs, {weight<float>("c", kFloat, {2}, {1, 2})}));
+    std::vector<std::string> names;
+    for (const Feature& f : m.outputs) names.push_back(f.value->name);
+    EXPECT_EQ(names, c.expected);
+    EXPECT_EQ(m.inputs[0].value->name, "x");
+  }
+}
+
 TEST(OnnxImport, MakesFeaturesOfTheElementsOfSequences) {
   format::ValueInfo sequence;
   sequence.name = "s";

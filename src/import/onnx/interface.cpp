@@ -1,6 +1,6 @@
 #include "import/onnx/interface.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace moka::import::onnx {
 
@@ -136,20 +136,50 @@ void Interface::add_output(const std::string& output, const std::string& name, s
     }
     return;
   }
+  if (named_.empty()) find_names(scope_.builder.function().body());
   Value* v = scope_.value(item, name);
-  ir::Function& f = scope_.builder.function();
-  const auto named = [&](std::string_view what) { return f.unique_name(cat(identifier(name), what)); };
-  if (v->type.dtype() == DType::boolean)
-    v = need(scope_.builder.op("cast", {{"x", v}, {"dtype", "int32"}}, named("_int32")));
-  if (v->type.is_ranked() && v->type.rank() == 0)
-    v = need(scope_.builder.op("expand_dims", {{"x", v}, {"axes", Tensor::i32({0})}}, named("_vector")));
-  const auto& results = out_.outputs;
-  const bool taken = std::any_of(results.begin(), results.end(), [&](const Feature& r) { return r.value == v; });
-  if (taken || v->producer() == nullptr || v->constant() != nullptr)
-    v = need(scope_.builder.op("identity", {{"x", v}}, named("")));
-  const std::string wanted = identifier(name);
-  if (v->name != wanted) v->name = f.unique_name(wanted);
+  named_[v->name] = v;
+  if (v->type.dtype() == DType::boolean) v = converted("cast", {{"x", v}, {"dtype", "int32"}});
+  if (v->type.is_ranked() && v->type.rank() == 0) v = converted("expand_dims", {{"x", v}, {"axes", Tensor::i32({0})}});
+  if (kept_.contains(v) || v->producer() == nullptr || v->constant() != nullptr) v = converted("identity", {{"x", v}});
+  give_name(v, identifier(name));
+  kept_.insert(v);
   out_.outputs.push_back({output, v, item.type, {}, element});
+}
+
+/// The result of an operation between a value of the graph and an output.
+Value* Interface::converted(std::string_view op, std::vector<NamedArg> args) {
+  Value* v = need(scope_.builder.op(op, std::move(args), std::string(op)));
+  named_[v->name] = v;
+  return v;
+}
+
+void Interface::find_names(const ir::Block& block) {
+  for (const auto& v : block.inputs()) {
+    named_[v->name] = v.get();
+    if (block.parent_op() == nullptr) kept_.insert(v.get());
+  }
+  for (const auto& op : block.ops()) {
+    for (size_t i = 0; i < op->output_count(); ++i) named_[op->output(i)->name] = op->output(i);
+    for (size_t i = 0; i < op->block_count(); ++i) find_names(*op->block(i));
+  }
+}
+
+/// A value inside the graph that has the name takes the one of v. Inputs and other outputs keep theirs.
+void Interface::give_name(Value* v, const std::string& wanted) {
+  if (v->name == wanted) return;
+  ir::Function& f = scope_.builder.function();
+  const auto found = named_.find(wanted);
+  Value* holder = found != named_.end() ? found->second : nullptr;
+  const bool is_kept = kept_.contains(holder);
+  std::string unused = f.unique_name(wanted);
+  const std::string given = is_kept ? std::move(unused) : wanted;
+  const std::string left = std::exchange(v->name, given);
+  named_.erase(left);
+  named_[given] = v;
+  if (holder == nullptr || is_kept) return;
+  holder->name = left;
+  named_[left] = holder;
 }
 
 }  // namespace moka::import::onnx

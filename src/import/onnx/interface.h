@@ -4,6 +4,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "import/onnx/scope.h"
 
@@ -31,11 +33,16 @@ class Interface {
   Item sequence_item(const Place& at, const format::onnx::Type& type);
   Item tensor_item(const Place& at, const format::onnx::Type& type);
   void add_output(const std::string& output, const std::string& name, std::optional<int64_t> element, Item& item);
+  Value* converted(std::string_view op, std::vector<NamedArg> args);
+  void find_names(const ir::Block& block);
+  void give_name(Value* v, const std::string& wanted);
 
   Scope& scope_;
   Context& context_;
   Imported& out_;
   std::map<std::string, int64_t> symbols_;
+  std::unordered_map<std::string, Value*> named_;  ///< all values, once the first output is added
+  std::unordered_set<const Value*> kept_;          ///< inputs and outputs, whose names stay
 };
 
 }  // namespace moka::import::onnx

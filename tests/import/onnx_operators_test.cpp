@@ -55,5 +55,17 @@ TEST(OnnxOperators, RefusesSizesThatAreTooLarge) {
             std::string::npos);
 }
 
+TEST(OnnxOperators, TakesTheValuesOfOneHotAsTheyAre) {
+  const auto hot = [](const std::vector<float>& values) {
+    const Given given{Tensor::i32({0, -1, 3}),
+                      {weight<int64_t>("depth", kInt64, {}, {3}), weight<float>("values", kFloat, {2}, values)}};
+    return answer(node("OneHot", {"x", "depth", "values"}, {"y"}), given);
+  };
+  constexpr float large = 1e8f;
+  EXPECT_EQ(hot({large, 1}), (std::vector<float>{1, large, large, large, large, 1, large, large, large}));
+  EXPECT_EQ(hot({-kInfinity, 0}), (std::vector<float>{0, -kInfinity, -kInfinity, -kInfinity, -kInfinity, 0, -kInfinity,
+                                                      -kInfinity, -kInfinity}));
+}
+
 }  // namespace
 }  // namespace moka::import::onnx

@@ -113,7 +113,7 @@ void one_hot(Node& n) {
   Value* inside =
       n.binary("logical_and", n.binary("greater_equal", indices, n.scalar(static_cast<double>(-depth), indices)),
                n.binary("less", indices, n.scalar(static_cast<double>(depth), indices)));
-  at = n.select(inside, at, n.add(n.mul(indices, 0.0), -1));
+  at = n.select(inside, at, n.scalar(-1, at));
   const DType own = values->type.dtype();
   Value* hot = n.op("one_hot", {{"indices", at},
                                 {"one_hot_vector_size", static_cast<int>(depth)},
@@ -123,8 +123,7 @@ void one_hot(Node& n) {
   values = numbers(n, values);
   Value* off = n.squeeze(n.slice(values, 0, 0, 1), {0});
   Value* on = n.squeeze(n.slice(values, 0, 1, 2), {0});
-  Value* out = n.add(n.mul(n.cast(hot, values->type.dtype()), n.sub(on, off)), off);
-  n.set(0, n.cast(out, own), n.type(2));
+  n.set(0, n.cast(n.select(n.cast(hot, DType::boolean), on, off), own), n.type(2));
 }
 
 void top_k(Node& n) {

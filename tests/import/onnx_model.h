@@ -23,6 +23,24 @@ inline format::Attribute integer(const std::string& name, int64_t v) {
   return a;
 }
 
+inline format::Attribute number(const std::string& name, float v) {
+  format::Attribute a;
+  a.name = name, a.kind = format::Attribute::Kind::number, a.number = v;
+  return a;
+}
+
+inline format::Attribute text(const std::string& name, const std::string& v) {
+  format::Attribute a;
+  a.name = name, a.kind = format::Attribute::Kind::string, a.string = v;
+  return a;
+}
+
+inline format::Attribute integers(const std::string& name, std::vector<int64_t> v) {
+  format::Attribute a;
+  a.name = name, a.kind = format::Attribute::Kind::integers, a.integers = std::move(v);
+  return a;
+}
+
 inline format::Node node(const std::string& type, std::vector<std::string> in, std::vector<std::string> out,
                          std::vector<format::Attribute> attributes = {}) {
   format::Node n;

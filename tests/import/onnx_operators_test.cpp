@@ -67,5 +67,27 @@ TEST(OnnxOperators, TakesTheValuesOfOneHotAsTheyAre) {
                                                       -kInfinity, -kInfinity}));
 }
 
+TEST(OnnxOperators, ComputesScaledSizesInFloat32) {
+  std::vector<float> ramp;
+  for (int i = 0; i < 10; ++i) ramp.push_back(static_cast<float>(i));
+  const Given given{floats({1, 1, 1, 10}, ramp),
+                    {weight<float>("scales", kFloat, {4}, {1, 1, 1, 0.7f}),
+                     weight<float>("roi", kFloat, {8}, {0, 0, 0, 0.2f, 1, 1, 1, 0.9f})}};
+  const auto resize = [](const std::string& coordinates) {
+    return node("Resize", {"x", "roi", "scales"}, {"y"}, {text("coordinate_transformation_mode", coordinates)});
+  };
+  EXPECT_EQ(answer(resize("asymmetric"), given), (std::vector<float>{0, 1, 3, 4, 6, 7, 9}));
+  // 4.9, and 14 in float32 where the exact product is below it.
+  EXPECT_EQ(answers(resize("tf_crop_and_resize"), given)[0].shape(), (Shape{1, 1, 1, 4}));
+  Given whole = given;
+  whole.weights[0] = weight<float>("scales", kFloat, {4}, {1, 1, 1, 2});
+  EXPECT_EQ(answers(resize("tf_crop_and_resize"), whole)[0].shape(), (Shape{1, 1, 1, 14}));
+  format::Attribute scales;
+  scales.name = "scales", scales.kind = format::Attribute::Kind::numbers, scales.numbers = {1, 1, 1, 0.7f};
+  const std::vector<float> expected{0, 1, 2, 4, 5, 7, 8};
+  EXPECT_EQ(answer(node("Upsample", {"x"}, {"y"}, {scales}), {given.x, {}, 7}), expected);
+  EXPECT_EQ(answer(node("Upsample", {"x", "scales"}, {"y"}), {given.x, given.weights, 9}), expected);
+}
+
 }  // namespace
 }  // namespace moka::import::onnx

@@ -142,6 +142,12 @@ std::vector<double> doubles_of(const Tensor& t) {
   return out;
 }
 
+/// In float32, as ONNX infers it: 7 for 10 elements and the scale 0.7, which is below 0.7 in float32.
+int64_t scaled(const Axis& a, bool crops) {
+  const float part = crops ? static_cast<float>(a.end) - static_cast<float>(a.begin) : 1;
+  return static_cast<int64_t>(std::floor(static_cast<float>(a.in) * part * static_cast<float>(a.scale)));
+}
+
 /// Sizes of the result, from scales or from sizes.
 std::vector<Axis> axes_of(const Node& n, const Value* x, const Sampling& s, size_t scales_at, size_t sizes_at,
                           size_t roi_at) {
@@ -171,8 +177,7 @@ std::vector<Axis> axes_of(const Node& n, const Value* x, const Sampling& s, size
     for (size_t i = 0; i < axes.size(); ++i) {
       Axis& a = out[static_cast<size_t>(axes[i])];
       a.scale = scales[i];
-      const double range = s.coordinates == "tf_crop_and_resize" ? a.end - a.begin : 1;
-      a.out = static_cast<int64_t>(std::floor(static_cast<double>(a.in) * range * scales[i]));
+      a.out = scaled(a, s.coordinates == "tf_crop_and_resize");
     }
     return out;
   }
@@ -260,8 +265,8 @@ void upsample(Node& n) {
   if (scales.size() != static_cast<size_t>(shape.rank())) n.malformed("scales do not fit the input");
   std::vector<Axis> axes(scales.size());
   for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t d = shape[static_cast<int>(i)];
-    axes[i] = {d, static_cast<int64_t>(std::floor(static_cast<double>(d) * scales[i])), scales[i]};
+    axes[i] = {shape[static_cast<int>(i)], 0, scales[i]};
+    axes[i].out = scaled(axes[i], false);
   }
   resampled(n, s, axes);
 }

@@ -89,5 +89,33 @@ TEST(OnnxOperators, ComputesScaledSizesInFloat32) {
   EXPECT_EQ(answer(node("Upsample", {"x", "scales"}, {"y"}), {given.x, given.weights, 9}), expected);
 }
 
+TEST(OnnxOperators, PadsIntegersExactly) {
+  constexpr int32_t odd = 16777217, largest = std::numeric_limits<int32_t>::max();
+  const Given given{Tensor::i32({odd, largest, -odd - 2}),
+                    {weight<int64_t>("pads", kInt64, {2}, {1, 2}), weight<int64_t>("fill", kInt64, {}, {odd}),
+                     weight<int64_t>("size", kInt64, {1}, {6})}};
+  const auto padded = [&](const std::string& mode) {
+    return answer<int32_t>(node("Pad", {"x", "pads", "fill"}, {"y"}, {text("mode", mode)}), given);
+  };
+  constexpr int32_t last = -odd - 2;
+  EXPECT_EQ(padded("constant"), (std::vector<int32_t>{odd, odd, largest, last, odd, odd}));
+  EXPECT_EQ(padded("edge"), (std::vector<int32_t>{odd, odd, largest, last, last, last}));
+  EXPECT_EQ(padded("reflect"), (std::vector<int32_t>{largest, odd, largest, last, largest, odd}));
+  EXPECT_EQ(padded("wrap"), (std::vector<int32_t>{last, odd, largest, last, odd, largest}));
+  EXPECT_EQ(answer<int32_t>(node("CenterCropPad", {"x", "size"}, {"y"}), given),
+            (std::vector<int32_t>{0, odd, largest, last, 0, 0}));
+}
+
+TEST(OnnxOperators, PadsIntegersOfFlexibleSizes) {
+  const auto padded = [](const std::string& mode, const std::vector<int64_t>& pads) {
+    const auto file = model({node("Pad", {"x", "pads"}, {"y"}, {text("mode", mode)})}, {tensor("x", kInt32, {-1, 2})},
+                            {tensor("y", kInt32, {-1, -1})}, {weight<int64_t>("pads", kInt64, {4}, pads)});
+    return elements<int32_t>(answers(imported(file), {Tensor::i32({1, 2, 3, 4, 5, 6}).reshaped(Shape{3, 2})})[0]);
+  };
+  EXPECT_EQ(padded("constant", {1, 0, 0, 1}), (std::vector<int32_t>{0, 0, 0, 1, 2, 0, 3, 4, 0, 5, 6, 0}));
+  EXPECT_EQ(padded("edge", {0, 0, 1, 0}), (std::vector<int32_t>{1, 2, 3, 4, 5, 6, 5, 6}));
+  EXPECT_EQ(padded("reflect", {1, 0, 0, 1}), (std::vector<int32_t>{3, 4, 3, 1, 2, 1, 3, 4, 3, 5, 6, 5}));
+}
+
 }  // namespace
 }  // namespace moka::import::onnx

@@ -11,6 +11,8 @@ bool is_float(DataType type) {
          type == DataType::bfloat16;
 }
 
+Value* numbers(const Node& n, Value* x) { return x->type.dtype() == DType::boolean ? n.cast(x, DType::int32) : x; }
+
 Item& Node::item(size_t i) const {
   if (!has(i)) malformed(cat("input ", i, " is missing"));
   return scope.own(message.inputs[i]);

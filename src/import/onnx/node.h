@@ -115,6 +115,8 @@ struct OperatorImport {
 /// nullptr when the operator is unknown.
 const OperatorImport* find_operator(std::string_view domain, std::string_view name);
 
+/// x, or bool as int32, on which operations run that MIL lacks for bool.
+Value* numbers(const Node& n, Value* x);
 /// Wraps integers to the range of an ONNX type below 32 bits, in which they are computed as int32.
 Value* wrapped(const Node& n, Value* v, DataType type);
 bool is_float(DataType type);

@@ -6,9 +6,6 @@
 namespace moka::import::onnx {
 namespace {
 
-/// Operations that MIL lacks for bool run on int32.
-Value* numbers(const Node& n, Value* x) { return x->type.dtype() == DType::boolean ? n.cast(x, DType::int32) : x; }
-
 /// Neighboring elements of a known axis as a slice, which costs nothing where a gather copies; else nullptr.
 Value* gathered_slice(const Node& n, Value* x, int64_t axis, const Tensor& indices) {
   const int64_t size = n.rank(x) > 0 && x->type.is_ranked() ? x->type.shape()[axis] : -1;

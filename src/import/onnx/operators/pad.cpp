@@ -5,6 +5,57 @@
 namespace moka::import::onnx {
 namespace {
 
+/// Blocks of `fill` before and after x along an axis.
+Value* between_fills(const Node& n, Value* x, int64_t axis, int64_t before, int64_t after, const Tensor& fill) {
+  const auto block = [&](int64_t count) {
+    std::vector<Value*> sizes;
+    for (int i = 0; i < n.rank(x); ++i)
+      sizes.push_back(i == axis ? n.integers_constant({count}) : n.expand_dims(n.size_of(x, i), {0}));
+    return n.op("fill", {{"shape", n.concat(sizes, 0)}, {"value", fill}});
+  };
+  std::vector<Value*> parts;
+  if (before > 0) parts.push_back(block(before));
+  parts.push_back(x);
+  if (after > 0) parts.push_back(block(after));
+  return n.concat(parts, axis);
+}
+
+/// `pads`: begin and end of each axis. MIL pads floats; integers would lose digits as float32.
+Value* filled(const Node& n, Value* x, const std::vector<int64_t>& pads, const Tensor& fill) {
+  if (ir::is_float(x->type.dtype()))
+    return n.op("pad", {{"x", x}, {"pad", Tensor::i32(pads)}, {"mode", "constant"}, {"constant_val", fill}});
+  for (size_t i = 0; 2 * i < pads.size(); ++i)
+    x = between_fills(n, x, static_cast<int64_t>(i), pads[2 * i], pads[2 * i + 1], fill);
+  return x;
+}
+
+/// The mode edge or reflect along an axis of integers, whose size may be unknown.
+Value* mirrored(const Node& n, Value* x, int64_t axis, int64_t before, int64_t after, bool edge) {
+  const int64_t d = x->type.shape()[static_cast<int>(axis)], most = std::max(before, after);
+  if (d >= 0 && (edge ? d == 0 : most >= d)) n.malformed(cat("padding by ", most, " of ", d, " elements"));
+  std::vector<int64_t> first, last;
+  for (int64_t k = before; k > 0; --k) first.push_back(edge ? 0 : k);
+  for (int64_t k = 0; k < after; ++k) last.push_back(edge ? -1 : -2 - k);
+  const auto taken = [&](const std::vector<int64_t>& at) {
+    return n.op("gather", {{"x", x}, {"indices", Tensor::i32(at)}, {"axis", static_cast<int>(axis)}});
+  };
+  std::vector<Value*> parts;
+  if (!first.empty()) parts.push_back(taken(first));
+  parts.push_back(x);
+  if (!last.empty()) parts.push_back(taken(last));
+  return n.concat(parts, axis);
+}
+
+/// The number between the elements, in the type that they are computed in.
+Tensor fill_of(const Node& n, DType type) {
+  if (n.opset < 11) return Tensor::scalar(type, n.number_or("value", 0));
+  if (!n.has(2)) return Tensor::scalar(type, 0);
+  const Tensor* given = n.constant(2);
+  if (given == nullptr) n.computed_parameter(2, "constant_value");
+  if (given->count() != 1) n.malformed("constant_value: expected one number");
+  return converted(computed(*given, "constant_value").reshaped(Shape()), type);
+}
+
 void pad(Node& n) {
   Value* given = n.in(0);
   const auto r = static_cast<size_t>(n.rank(given));
@@ -22,9 +73,9 @@ void pad(Node& n) {
     begins[a] = list[i], ends[a] = list[axes.size() + i];
   }
   const std::string mode = n.text_or("mode", "constant");
-  double value = older ? n.number_or("value", 0) : n.has(2) ? n.number(2, "constant_value") : 0;
   const DType own = given->type.dtype();
-  Value* x = ir::is_float(own) ? given : n.cast(given, DType::fp32);
+  Value* x = numbers(n, given);
+  const Tensor fill = fill_of(n, x->type.dtype());
   // Negative padding cuts off.
   for (size_t i = 0; i < r; ++i) {
     const auto a = static_cast<int64_t>(i);
@@ -53,6 +104,10 @@ void pad(Node& n) {
     // MIL mirrors at most two axes at once.
     for (size_t i = 0; i < r; ++i) {
       if (begins[i] + ends[i] == 0) continue;
+      if (!ir::is_float(own)) {
+        x = mirrored(n, x, static_cast<int64_t>(i), begins[i], ends[i], mode == "edge");
+        continue;
+      }
       std::vector<int64_t> perm, back(r);
       for (size_t k = 0; k < r; ++k)
         if (k != i) perm.push_back(static_cast<int64_t>(k));
@@ -67,8 +122,7 @@ void pad(Node& n) {
     }
     return n.set(0, n.cast(x, own));
   }
-  x = n.op("pad", {{"x", x}, {"pad", Tensor::i32(pads)}, {"mode", "constant"}, n.arg("constant_val", value, x)});
-  n.set(0, n.cast(x, own));
+  n.set(0, n.cast(filled(n, x, pads, fill), own));
 }
 
 void center_crop_pad(Node& n) {
@@ -79,7 +133,7 @@ void center_crop_pad(Node& n) {
   const std::vector<int64_t> wanted = n.integers(1, "shape");
   if (wanted.size() != axes.size()) n.malformed(cat(wanted.size(), " sizes for ", axes.size(), " axes"));
   const DType own = given->type.dtype();
-  Value* x = ir::is_float(own) ? given : n.cast(given, DType::fp32);
+  Value* x = numbers(n, given);
   std::vector<int64_t> pads(2 * static_cast<size_t>(n.rank(x)), 0);
   bool any = false;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -94,7 +148,7 @@ void center_crop_pad(Node& n) {
       any = true;
     }
   }
-  if (any) x = n.op("pad", {{"x", x}, {"pad", Tensor::i32(pads)}, {"mode", "constant"}, n.arg("constant_val", 0, x)});
+  if (any) x = filled(n, x, pads, Tensor::scalar(x->type.dtype(), 0));
   n.set(0, x == given ? n.unary("identity", x) : n.cast(x, own));
 }
 

@@ -117,5 +117,24 @@ TEST(OnnxOperators, PadsIntegersOfFlexibleSizes) {
   EXPECT_EQ(padded("reflect", {1, 0, 0, 1}), (std::vector<int32_t>{3, 4, 3, 1, 2, 1, 3, 4, 3, 5, 6, 5}));
 }
 
+TEST(OnnxOperators, MasksInfinities) {
+  EXPECT_EQ(answer(node("ThresholdedRelu", {"x"}, {"y"}, {number("alpha", 1)}),
+                   {floats({4}, {-kInfinity, -5, 2, kInfinity})}),
+            (std::vector<float>{0, 0, 2, kInfinity}));
+  EXPECT_EQ(answer(node("Einsum", {"x"}, {"y"}, {text("equation", "ii->i")}), {floats({2, 2}, {1, kInfinity, 3, 4})}),
+            (std::vector<float>{1, 4}));
+  EXPECT_EQ(answer(node("CumProd", {"x", "axis"}, {"y"}, {integer("exclusive", 1)}),
+                   {floats({3}, {kInfinity, 2, 3}), {weight<int64_t>("axis", kInt64, {}, {0})}, 26}),
+            (std::vector<float>{1, kInfinity, kInfinity}));
+  EXPECT_EQ(answer(node("GridSample", {"x", "grid"}, {"y"}, {integer("align_corners", 1)}),
+                   {floats({1, 1, 2, 2}, {kInfinity, 1, 1, 1}),
+                    {weight<float>("grid", kFloat, {1, 1, 2, 2}, {-5, -5, 1, 1})}}),
+            (std::vector<float>{0, 1}));
+  const format::Node loss = node("NegativeLogLikelihoodLoss", {"x", "labels"}, {"y"}, {integer("ignore_index", -1)});
+  EXPECT_EQ(
+      answer(loss, {floats({2, 2}, {-kInfinity, 0, -0.5f, -1}), {weight<int32_t>("labels", kInt32, {2}, {-1, 0})}}),
+      (std::vector<float>{0.5f}));
+}
+
 }  // namespace
 }  // namespace moka::import::onnx

@@ -39,7 +39,7 @@ Value* fetch(const Node& n, const Sampler& s, std::vector<Value*> at) {
   Value* spread = n.op("tile", {{"x", n.expand_dims(whole, {1})}, {"reps", Tensor::i32({1, image[1], 1})}});
   Value* out = n.op("gather_along_axis", {{"x", s.image}, {"indices", spread}, {"axis", 2}});
   if (inside == nullptr) return out;
-  return n.mul(out, n.expand_dims(n.cast(inside, out->type.dtype()), {1}));
+  return n.select(n.expand_dims(inside, {1}), out, n.scalar(0, out));
 }
 
 double cubic(double a, int k, int power) {

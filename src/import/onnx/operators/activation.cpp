@@ -68,7 +68,7 @@ void thresholded_relu(Node& n) {
   Value* x = n.in(0);
   // Core ML's keeps x = alpha.
   Value* above = n.binary("greater", x, n.scalar(n.number_or("alpha", 1), x));
-  n.set(0, n.mul(x, n.cast(above, x->type.dtype())));
+  n.set(0, n.select(above, x, n.scalar(0, x)));
 }
 
 void gelu(Node& n) {
@@ -91,7 +91,7 @@ void shrink(Node& n) {
   Value* x = n.in(0);
   const double bias = n.number_or("bias", 0), lambd = n.number_or("lambd", 0.5f);
   Value* v = n.cast(x, x->type.dtype() == DType::int32 ? DType::fp32 : x->type.dtype());
-  Value* zero = n.mul(v, 0.0);
+  Value* zero = n.scalar(0, v);
   Value* low = n.select(n.binary("less", v, n.scalar(-lambd, v)), n.add(v, bias), zero);
   Value* out = n.select(n.binary("greater", v, n.scalar(lambd, v)), n.add(v, -bias), low);
   n.set(0, n.cast(out, x->type.dtype()));

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "import/onnx/node.h"
 
@@ -181,16 +182,17 @@ void cum_sum(Node& n) {
 void cum_prod(Node& n) {
   Value* x = n.in(0);
   const int64_t axis = n.axis(n.integer(1, "axis"), x);
-  const int64_t d = n.known_shape(x, "CumProd")[static_cast<int>(axis)];
+  std::vector<int64_t> dims = n.known_shape(x, "CumProd").to_vector();
+  const int64_t d = std::exchange(dims[static_cast<size_t>(axis)], 1);
   const bool exclusive = n.integer_or("exclusive", 0) != 0, reverse = n.integer_or("reverse", 0) != 0;
   constexpr int64_t most = 4096;
   if (d > most) n.unsupported(cat("a product over ", d, " elements: expected at most ", most));
   std::vector<Value*> parts;
-  Value* running = nullptr;
+  Value *running = nullptr, *ones = n.op("fill", {{"shape", Tensor::i32(dims)}, n.arg("value", 1, x)});
   for (int64_t k = 0; k < d; ++k) {
     const int64_t at = reverse ? d - 1 - k : k;
     Value* one = n.slice(x, axis, at, at + 1);
-    if (exclusive) parts.push_back(running == nullptr ? n.add(n.mul(one, 0.0), 1) : running);
+    if (exclusive) parts.push_back(running == nullptr ? ones : running);
     running = running == nullptr ? one : n.mul(running, one);
     if (!exclusive) parts.push_back(running);
   }

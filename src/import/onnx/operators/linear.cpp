@@ -99,12 +99,13 @@ Value* without_repeats(const Node& n, Value* x, std::string& term) {
     if (j == std::string::npos) continue;
     const Shape& s = n.known_shape(x, "a diagonal");
     const int64_t d = s[static_cast<int>(i)];
-    // The axis j goes behind i; the diagonal is the sum along it of what the identity matrix keeps.
-    Tensor eye = need(Tensor::zeros(x->type.dtype(), Shape{d, d}));
-    for (int64_t k = 0; k < d; ++k) ir::store_f64(eye.view(), k * d + k, 1);
+    // The axis j goes behind i; the diagonal is the sum along it of what lies on it.
     std::vector<int64_t> dims(static_cast<size_t>(s.rank()), 1);
     dims[i] = d, dims[j] = d;
-    x = n.reduce("reduce_sum", n.mul(x, n.reshape(n.constant(eye), dims)), {static_cast<int64_t>(j)}, false);
+    Tensor eye = need(Tensor::zeros(DType::boolean, need(Shape::make(dims))));
+    for (int64_t k = 0; k < d; ++k) eye.mut<uint8_t>()[static_cast<size_t>(k * d + k)] = 1;
+    Value* kept = n.select(n.constant(eye), x, n.scalar(0, x));
+    x = n.reduce("reduce_sum", kept, {static_cast<int64_t>(j)}, false);
     term.erase(j, 1);
     --i;
   }

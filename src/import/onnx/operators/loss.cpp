@@ -18,11 +18,12 @@ void set_loss(Node& n, Value* log_probabilities, Value* labels, Value* weight) {
   Value* loss = n.mul(n.squeeze(picked, {1}), -1);
   Value* factors = nullptr;
   if (weight != nullptr) factors = n.op("gather", {{"x", weight}, {"indices", used}, {"axis", 0}});
-  if (kept != nullptr) {
-    Value* mask = n.cast(kept, loss->type.dtype());
-    factors = factors == nullptr ? mask : n.mul(factors, mask);
-  }
   if (factors != nullptr) loss = n.mul(loss, factors);
+  if (kept != nullptr) {
+    Value* zero = n.scalar(0, loss);
+    loss = n.select(kept, loss, zero);
+    factors = factors == nullptr ? n.cast(kept, loss->type.dtype()) : n.select(kept, factors, zero);
+  }
   if (reduction == "none") return n.set(0, loss, n.type(0));
   std::vector<int64_t> axes;
   for (int64_t i = 0; i < n.rank(loss); ++i) axes.push_back(i);

@@ -136,5 +136,25 @@ TEST(OnnxOperators, MasksInfinities) {
       (std::vector<float>{0.5f}));
 }
 
+TEST(OnnxOperators, KeepsInfinitiesInMaxPool) {
+  const Given given{floats({1, 1, 4}, std::vector<float>(4, -kInfinity))};
+  const std::vector<format::Attribute> attributes{integers("kernel_shape", {2}), integers("dilations", {2}),
+                                                  integers("pads", {1, 1}), integers("strides", {1})};
+  const std::vector<float> expected(4, -kInfinity);
+  EXPECT_EQ(answer(node("MaxPool", {"x"}, {"y"}, attributes), given), expected);
+  const auto both = answers(node("MaxPool", {"x"}, {"y", "at"}, attributes), given);
+  EXPECT_EQ(elements<float>(both[0]), expected);
+  EXPECT_EQ(elements<int32_t>(both[1]), (std::vector<int32_t>{1, 0, 1, 2}));
+}
+
+TEST(OnnxOperators, FindsTheFirstMaximumOfAPaddedPool) {
+  const auto both =
+      answers(node("MaxPool", {"x"}, {"y", "at"},
+                   {integers("kernel_shape", {2, 2}), integers("pads", {1, 1, 0, 0}), integers("strides", {1, 1})}),
+              {floats({1, 2, 2, 2}, {1, 5, 5, -kInfinity, -1, -2, -kInfinity, -2})});
+  EXPECT_EQ(elements<float>(both[0]), (std::vector<float>{1, 5, 5, 5, -1, -1, -1, -1}));
+  EXPECT_EQ(elements<int32_t>(both[1]), (std::vector<int32_t>{0, 1, 2, 1, 4, 4, 4, 4}));
+}
+
 }  // namespace
 }  // namespace moka::import::onnx

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "import/onnx/operators/window.h"
 
@@ -124,9 +125,22 @@ Value* positions(const Node& n, Value* best, Value* x, const Window& w, const st
   return n.add(total, n.reshape(n.integers_constant(offsets), dims));
 }
 
-constexpr double kLowest = -3.4028234663852886e38;
+constexpr double kLowest = -std::numeric_limits<double>::infinity();
 
-double lowest(const Value* x) { return x->type.dtype() == DType::fp16 ? -65504 : kLowest; }
+/// The first largest element of each window that is not padding.
+Value* best_of(const Node& n, Value* all, Value* largest, const Value* x, const Window& w) {
+  const int axis = n.rank(all) - 1;
+  Value* ranks = all;
+  if (w.is_padded()) {
+    std::vector<int64_t> dims = x->type.shape().to_vector(), out;
+    dims[0] = dims[1] = 1;
+    Value* ones = n.op("fill", {{"shape", Tensor::i32(dims)}, {"value", Tensor::scalar(DType::fp32, 1)}});
+    Value* inside = windows(n, ones, w, 0, out);
+    Value* is_largest = n.cast(n.binary("equal", all, n.expand_dims(largest, {axis})), DType::fp32);
+    ranks = n.add(n.mul(is_largest, inside), inside);
+  }
+  return n.op("reduce_argmax", {{"x", ranks}, {"axis", axis}, {"keep_dims", false}});
+}
 
 void max_pool(Node& n) {
   Value* given = n.in(0);
@@ -139,13 +153,12 @@ void max_pool(Node& n) {
   if (w.is_padded()) w.pad_type = "custom";
   const DType own = given->type.dtype();
   if (is_plain(w) && !n.wants(1)) return n.set(0, n.cast(pool(n, "max_pool", x, w), own));
-  if (!n.wants(1)) return n.set(0, n.cast(separately(n, "reduce_max", x, w, lowest(x)), own));
+  if (!n.wants(1)) return n.set(0, n.cast(separately(n, "reduce_max", x, w, kLowest), own));
   std::vector<int64_t> out;
-  Value* all = windows(n, x, w, lowest(x), out);
-  const int axis = n.rank(all) - 1;
-  n.set(0, n.cast(n.reduce("reduce_max", all, {axis}, false), own));
-  Value* best = n.op("reduce_argmax", {{"x", all}, {"axis", axis}, {"keep_dims", false}});
-  n.set(1, positions(n, best, x, w, out), DataType::int64);
+  Value* all = windows(n, x, w, kLowest, out);
+  Value* largest = n.reduce("reduce_max", all, {n.rank(all) - 1}, false);
+  n.set(0, n.cast(largest, own));
+  n.set(1, positions(n, best_of(n, all, largest, x, w), x, w, out), DataType::int64);
 }
 
 /// Elements of each window that count: those of x, and of the padding if count_include_pad, but not what ceil_mode

@@ -41,6 +41,12 @@ inline format::Attribute integers(const std::string& name, std::vector<int64_t> 
   return a;
 }
 
+inline format::Attribute attribute(const std::string& name, format::Tensor v) {
+  format::Attribute a;
+  a.name = name, a.kind = format::Attribute::Kind::tensor, a.tensors = {std::move(v)};
+  return a;
+}
+
 inline format::Node node(const std::string& type, std::vector<std::string> in, std::vector<std::string> out,
                          std::vector<format::Attribute> attributes = {}) {
   format::Node n;

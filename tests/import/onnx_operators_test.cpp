@@ -156,5 +156,35 @@ TEST(OnnxOperators, FindsTheFirstMaximumOfAPaddedPool) {
   EXPECT_EQ(elements<int32_t>(both[1]), (std::vector<int32_t>{0, 1, 2, 1, 4, 4, 4, 4}));
 }
 
+/// One node that leads to 10 if x has the relation `mode` to 0.5, else to 20.
+format::Node tree(uint8_t mode, const std::vector<int64_t>& missing) {
+  format::Node n =
+      node("TreeEnsemble", {"x"}, {"y"},
+           {integers("nodes_featureids", {0}), attribute("nodes_splits", weight<float>("", kFloat, {1}, {0.5f})),
+            attribute("nodes_modes", weight<uint8_t>("", format::DataType::uint8, {1}, {mode})),
+            integers("nodes_truenodeids", {0}), integers("nodes_falsenodeids", {1}), integers("nodes_trueleafs", {1}),
+            integers("nodes_falseleafs", {1}), integers("tree_roots", {0}), integers("leaf_targetids", {0, 0}),
+            attribute("leaf_weights", weight<float>("", kFloat, {2}, {10, 20})), integer("n_targets", 1)});
+  if (!missing.empty()) n.attributes.push_back(integers("nodes_missing_value_tracks_true", missing));
+  n.domain = "ai.onnx.ml";
+  return n;
+}
+
+TEST(OnnxOperators, LeadsMissingValuesDownTrees) {
+  const Given given{floats({3, 1}, {std::nanf(""), 0.5f, 0})};
+  const std::vector<std::vector<float>> numbers{{10, 10}, {20, 10}, {10, 20}, {20, 20}, {10, 20}, {20, 10}};
+  for (uint8_t mode = 0; mode < 6; ++mode) {
+    SCOPED_TRACE(static_cast<int>(mode));
+    std::vector<float> expected = numbers[mode];
+    expected.insert(expected.begin(), 20);
+    EXPECT_EQ(answer(tree(mode, {}), given), expected);
+    EXPECT_EQ(answer(tree(mode, {0}), given), expected);
+    expected[0] = 10;
+    EXPECT_EQ(answer(tree(mode, {1}), given), expected);
+  }
+  EXPECT_NE(refusal(model_of(tree(0, {1, 1}), given)).find("2 nodes_missing_value_tracks_true of 1"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace moka::import::onnx

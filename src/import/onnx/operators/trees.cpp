@@ -12,6 +12,7 @@ enum Mode { less_equal, less, greater_equal, greater, equal, not_equal, member }
 /// The nodes of all trees, followed by the leaves, which lead to themselves.
 struct Trees {
   std::vector<int64_t> features, modes, then, otherwise;
+  std::vector<int64_t> missing;  ///< whether NaN leads to `then`, as 0 or 1
   std::vector<double> splits;
   std::vector<std::vector<double>> members;
   int64_t depth = 0;
@@ -66,6 +67,8 @@ Trees trees_of(const Node& n, size_t leaves) {
   t.then = targets("nodes_truenodeids", "nodes_trueleafs");
   t.otherwise = targets("nodes_falsenodeids", "nodes_falseleafs");
   if (t.splits.size() != nodes || t.modes.size() != nodes) n.malformed("nodes_splits or nodes_modes of another number");
+  t.missing = n.integers_or("nodes_missing_value_tracks_true", std::vector<int64_t>(nodes, 0));
+  if (t.missing.size() != nodes) n.malformed(cat(t.missing.size(), " nodes_missing_value_tracks_true of ", nodes));
   t.members.resize(nodes + leaves);
   const std::vector<double> values = numbers_of(n, "membership_values");
   size_t at = 0;
@@ -79,6 +82,7 @@ Trees trees_of(const Node& n, size_t leaves) {
   for (const int64_t r : roots)
     if (r < 0 || r >= static_cast<int64_t>(nodes)) n.malformed(cat("a root ", r, " of ", nodes, " nodes"));
   t.depth = depth_of(n, t, nodes, roots);
+  t.missing.resize(nodes + leaves, 0);
   for (size_t i = 0; i < leaves; ++i) {
     t.features.push_back(0), t.modes.push_back(less_equal), t.splits.push_back(0);
     t.then.push_back(static_cast<int64_t>(nodes + i)), t.otherwise.push_back(static_cast<int64_t>(nodes + i));
@@ -116,7 +120,7 @@ void tree_ensemble(Node& n) {
   };
   Value *features = n.integers_constant(trees.features), *modes = n.integers_constant(trees.modes),
         *then = n.integers_constant(trees.then), *otherwise = n.integers_constant(trees.otherwise),
-        *splits = n.constant(table(type, Shape{all}, trees.splits));
+        *missing = n.integers_constant(trees.missing), *splits = n.constant(table(type, Shape{all}, trees.splits));
   size_t largest = 0;
   for (const auto& set : trees.members) largest = std::max(largest, set.size());
   if (static_cast<int64_t>(largest) > most / all) n.unsupported(cat("sets of ", largest, " members"));
@@ -146,6 +150,10 @@ void tree_ensemble(Node& n) {
       test = n.binary("logical_and", test, n.binary("equal", mode, n.scalar(static_cast<double>(m), mode)));
       holds = holds == nullptr ? test : n.binary("logical_or", holds, test);
     }
+    Value* follows = n.binary("not_equal", look_up(missing, at), n.scalar(0, missing));
+    Value* is_number = n.binary("equal", v, v);
+    holds = n.binary("logical_or", n.binary("logical_and", is_number, holds),
+                     n.binary("logical_and", n.unary("logical_not", is_number), follows));
     at = n.select(holds, look_up(then, at), look_up(otherwise, at));
   }
   const int64_t rule = n.integer_or("aggregate_function", 1), transform = n.integer_or("post_transform", 0);

@@ -186,5 +186,21 @@ TEST(OnnxOperators, LeadsMissingValuesDownTrees) {
             std::string::npos);
 }
 
+TEST(OnnxOperators, ComputesInverseHyperbolicFunctionsOfAllSizes) {
+  const auto near = [](const std::string& type, const std::vector<float>& x, double (*exact)(double)) {
+    const std::vector<float> y = answer(node(type, {"x"}, {"y"}), {floats({static_cast<int64_t>(x.size())}, x)});
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double expected = exact(static_cast<double>(x[i]));
+      EXPECT_NEAR(static_cast<double>(y[i]), expected, 1e-6 * std::abs(expected)) << type << " of " << x[i];
+    }
+  };
+  near("Asinh", {1e20f, 1e-8f, -1e20f, 0.5f, -0.999f, 1, 1e-3f, 3, 0, 3e38f, -1e-30f}, std::asinh);
+  near("Acosh", {1, 1.000001f, 1.5f, 1.999f, 2, 10, 1e20f, 3e38f}, std::acosh);
+  EXPECT_EQ(answer(node("Asinh", {"x"}, {"y"}), {floats({2}, {kInfinity, -kInfinity})}),
+            (std::vector<float>{kInfinity, -kInfinity}));
+  for (const float y : answer(node("Acosh", {"x"}, {"y"}), {floats({4}, {0.5f, 0, -1, -kInfinity})}))
+    EXPECT_TRUE(std::isnan(y)) << y;
+}
+
 }  // namespace
 }  // namespace moka::import::onnx

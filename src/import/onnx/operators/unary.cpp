@@ -21,18 +21,27 @@ void reciprocal(Node& n) {
   n.set(0, n.div(n.scalar(1, x), x));
 }
 
-/// log(x + sqrt(x^2 + 1)) of the absolute value, which does not cancel, with the sign of x.
+/// log(x + sqrt(x^2 + sign)) for x above 1, without the square of x, which may overflow.
+Value* log_of_sum(const Node& n, Value* x, double sign) {
+  Value* inverse = n.div(n.scalar(1, x), x);
+  Value* root = n.unary("sqrt", n.add(n.mul(n.mul(inverse, inverse), sign), 1));
+  return n.add(n.log(x), n.log(n.add(root, 1)));
+}
+
+/// atanh is exact near 0, where a logarithm of almost 1 is not.
 void asinh(Node& n) {
   Value* x = n.in(0);
   Value* a = n.unary("abs", x);
-  Value* root = n.unary("sqrt", n.add(n.mul(a, a), 1));
-  n.set(0, n.mul(n.unary("sign", x), n.unary("log", n.add(a, root))));
+  Value* low = n.unary("atanh", n.div(x, n.unary("sqrt", n.add(n.mul(x, x), 1))));
+  Value* high = n.mul(n.unary("sign", x), log_of_sum(n, a, 1));
+  n.set(0, n.select(n.binary("less", a, n.scalar(1, a)), low, high));
 }
 
 void acosh(Node& n) {
   Value* x = n.in(0);
-  Value* root = n.unary("sqrt", n.add(n.mul(x, x), -1));
-  n.set(0, n.unary("log", n.add(x, root)));
+  Value* root = n.mul(n.unary("sqrt", n.add(x, -1)), n.unary("sqrt", n.add(x, 1)));
+  Value* low = n.unary("atanh", n.div(root, x));
+  n.set(0, n.select(n.binary("less", x, n.scalar(2, x)), low, log_of_sum(n, x, -1)));
 }
 
 void is_nan(Node& n) { n.set(0, n.binary("not_equal", n.in(0), n.in(0)), DataType::boolean); }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -200,6 +201,36 @@ TEST(OnnxOperators, ComputesInverseHyperbolicFunctionsOfAllSizes) {
             (std::vector<float>{kInfinity, -kInfinity}));
   for (const float y : answer(node("Acosh", {"x"}, {"y"}), {floats({4}, {0.5f, 0, -1, -kInfinity})}))
     EXPECT_TRUE(std::isnan(y)) << y;
+}
+
+TEST(OnnxOperators, QuantizesToUint8UnlessToldOtherwise) {
+  const Given given{floats({3}, {1.4f, 300, -3}), {weight<float>("scale", kFloat, {}, {1})}, 21};
+  EXPECT_EQ(answer<int32_t>(node("QuantizeLinear", {"x", "scale"}, {"y"}, {integer("output_dtype", 0)}), given),
+            (std::vector<int32_t>{1, 255, 0}));
+}
+
+TEST(OnnxOperators, RefusesBlocksInAnotherOrder) {
+  format::Node n = node("MatMulNBits", {"x", "w", "scales", "", "blocks"}, {"y"},
+                        {integer("K", 32), integer("N", 1), integer("bits", 4), integer("block_size", 16)});
+  n.domain = "com.microsoft";
+  std::vector<float> x(32, 0);
+  x[0] = 1;
+  std::vector<int32_t> blocks(32, 0);
+  std::fill(blocks.begin() + 16, blocks.end(), 1);
+  const auto file = [&] {
+    return model_of(n, {floats({1, 32}, x),
+                        {weight<uint8_t>("w", format::DataType::uint8, {1, 2, 8}, std::vector<uint8_t>(16, 0x99)),
+                         weight<float>("scales", kFloat, {2}, {1, 100}),
+                         weight<int32_t>("blocks", kInt32, {static_cast<int64_t>(blocks.size())}, blocks)}});
+  };
+  Options options;
+  options.opset = ir::Opset::ios18;
+  EXPECT_EQ(run(imported(file(), options), floats({1, 32}, x)), (std::vector<float>{1}));
+  std::reverse(blocks.begin(), blocks.end());
+  EXPECT_NE(refusal(file(), options).find("g_idx (input 4) that gives columns the scales of other blocks"),
+            std::string::npos);
+  blocks.pop_back();
+  EXPECT_NE(refusal(file(), options).find("31 elements of g_idx for K of 32"), std::string::npos);
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ Value* dequantized(const Node& n, Value* x, Value* scale, Value* zero) {
 
 DataType quantized_type(const Node& n) {
   if (n.has(2)) return n.type(2);
-  return static_cast<DataType>(n.integer_or("output_dtype", static_cast<int64_t>(DataType::uint8)));
+  const auto given = static_cast<DataType>(n.integer_or("output_dtype", 0));
+  return given == DataType::undefined ? DataType::uint8 : given;
 }
 
 void quantize_linear(Node& n) {
@@ -211,6 +212,15 @@ void qlinear_global_average_pool(Node& n) {
   set_quantized(n, n.reduce("reduce_mean", x, axes, true), 3);
 }
 
+/// Whether g_idx, the block of each of the K numbers of a row, says what block_size says.
+bool are_blocks_in_order(const Node& n, int64_t k, int64_t block) {
+  const std::vector<int64_t> blocks = n.integers(4, "g_idx");
+  if (static_cast<int64_t>(blocks.size()) < k) n.malformed(cat(blocks.size(), " elements of g_idx for K of ", k));
+  for (int64_t i = 0; i < k; ++i)
+    if (blocks[static_cast<size_t>(i)] != i / block) return false;
+  return true;
+}
+
 /// com.microsoft.MatMulNBits: a weight of N rows of K numbers in blocks, each with a scale and a zero point.
 void matmul_n_bits(Node& n) {
   const int64_t k = n.integer_or("K", 0), rows = n.integer_or("N", 0), bits = n.integer_or("bits", 4),
@@ -219,6 +229,8 @@ void matmul_n_bits(Node& n) {
   if (packed == nullptr || scales == nullptr || (bits != 4 && bits != 8))
     n.unsupported(cat("weights of ", bits, " bits, or computed ones"));
   if (k < 1 || rows < 1 || block < 1) n.malformed("K, N or block_size is missing");
+  if (n.has(4) && !are_blocks_in_order(n, k, block))
+    n.unsupported("g_idx (input 4) that gives columns the scales of other blocks");
   const int64_t blocks = (k + block - 1) / block, bytes_per_row = blocks * block * bits / 8;
   if (k % block != 0) n.unsupported(cat("K of ", k, " in blocks of ", block));
   if (packed->count() != rows * bytes_per_row || scales->count() != rows * blocks || packed->dtype() != DType::uint8)

@@ -233,5 +233,33 @@ TEST(OnnxOperators, RefusesBlocksInAnotherOrder) {
   EXPECT_NE(refusal(file(), options).find("31 elements of g_idx for K of 32"), std::string::npos);
 }
 
+TEST(OnnxOperators, ReshapesEmptyTensors) {
+  struct Case {
+    std::vector<int64_t> shape, sizes, expected;
+  };
+  const Case cases[] = {
+      {{0, 3}, {0, -1}, {0, 3}},       {{2, 0}, {0, 0}, {2, 0}},  {{2, 0}, {0, -1}, {2, 0}},
+      {{0, 4}, {0, 2, -1}, {0, 2, 2}}, {{0, 3}, {-1, 3}, {0, 3}}, {{0, 4}, {0, 3, -1}, {}},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(testing::PrintToString(c.shape) + " to " + testing::PrintToString(c.sizes));
+    // x without its rows or columns.
+    std::vector<int64_t> whole = c.shape;
+    const size_t axis = c.shape[0] == 0 ? 0 : 1;
+    whole[axis] = 1;
+    const auto file = model(
+        {node("Slice", {"x", "zero", "zero", "axis"}, {"none"}), node("Reshape", {"none", "sizes"}, {"y"})},
+        {tensor("x", kFloat, whole)}, {tensor("y", kFloat, {})},
+        {weight<int64_t>("zero", kInt64, {1}, {0}), weight<int64_t>("axis", kInt64, {1}, {static_cast<int64_t>(axis)}),
+         weight<int64_t>("sizes", kInt64, {static_cast<int64_t>(c.sizes.size())}, c.sizes)});
+    if (c.expected.empty()) {
+      EXPECT_NE(refusal(file), "accepted");
+      continue;
+    }
+    const Tensor x = floats(Shape::make(whole).value(), std::vector<float>(static_cast<size_t>(whole[1 - axis]), 1));
+    EXPECT_EQ(answers(imported(file), {x})[0].shape().to_vector(), c.expected);
+  }
+}
+
 }  // namespace
 }  // namespace moka::import::onnx

@@ -16,6 +16,26 @@ void identity(Node& n) {
   n.set(0, std::move(item));
 }
 
+/// Sizes for no elements, some of which are 0 and copied from x. -1 stands for the other sizes of x.
+std::vector<int64_t> empty_shape(const Node& n, const Value* x, const std::vector<Size>& sizes) {
+  std::vector<int64_t> out, left, given;
+  size_t open = 0;
+  for (const Size& s : sizes) {
+    out.push_back(s.value), open += s.value == -1;
+    if (s.value > 0) given.push_back(s.value);
+  }
+  if (open == 0) return out;
+  const std::vector<int64_t> dims = n.known_shape(x, "a reshape of no elements").to_vector();
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (i >= sizes.size() || sizes[i].value != 0) left.push_back(dims[i]);
+  const int64_t rest = need(need(Shape::make(left)).checked_count()),
+                divisor = need(need(Shape::make(given)).checked_count());
+  if (open > 1 || n.integer_or("allowzero", 0) != 0 || rest % divisor != 0)
+    n.malformed(cat("a reshape of ", x->type, " to sizes that -1 cannot complete"));
+  std::replace(out.begin(), out.end(), int64_t{-1}, rest / divisor);
+  return out;
+}
+
 void reshape(Node& n) {
   Value* x = n.in(0);
   Value* shape = n.has(1) ? n.in(1) : n.integers_constant(n.integers_or("shape"));
@@ -31,8 +51,10 @@ void reshape(Node& n) {
   bool unknown = false, zero = false;
   for (const Size& s : sizes) unknown |= !s.known && s.symbol == ir::kAnyDim, zero |= s.known && s.value == 0;
   if (unknown && allows_zero) n.computed_parameter(1, "shape");
-  if (zero) return n.set(0, n.op("fill", {{"shape", shape}, {"value", Tensor::scalar(x->type.dtype(), 0)}}));
-  if (unknown) {
+  if (zero && std::all_of(sizes.begin(), sizes.end(), [](const Size& s) { return s.known; }))
+    return n.set(0, n.op("fill", {{"shape", Tensor::i32(empty_shape(n, x, sizes))},
+                                  {"value", Tensor::scalar(x->type.dtype(), 0)}}));
+  if (unknown || (zero && !allows_zero)) {
     // A size of 0, if it is one, copies the size of x.
     Value* own = n.shape_of(x);
     const int64_t wanted = static_cast<int64_t>(sizes.size()), have = n.rank(x);
@@ -41,6 +63,7 @@ void reshape(Node& n) {
       own = n.concat({own, n.integers_constant(std::vector<int64_t>(static_cast<size_t>(wanted - have), 1))}, 0);
     shape = n.select(n.binary("equal", shape, n.scalar(0, shape)), own, shape);
   }
+  if (zero) return n.set(0, n.op("fill", {{"shape", shape}, {"value", Tensor::scalar(x->type.dtype(), 0)}}));
   const std::vector<Size> known = is_sizes(n, x) ? n.sizes_of(x) : std::vector<Size>();
   Value* v = n.reshape(x, shape, sizes);
   if (!known.empty() && v->type.rank() <= 1) n.set_sizes(v, known);

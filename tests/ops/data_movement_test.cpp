@@ -178,6 +178,32 @@ TEST(Slices, RuntimeBoundsThatDoNotFitAreAnError) {
   EXPECT_NE(rejected("tensor<int32, [3]> x, tensor<int32, [1]> b", text, {x, begin}), "");
 }
 
+TEST(Slices, SqueezedEmptyAxesAreAnError) {
+  const std::string bounds = "begin = n, end = n, begin_mask = t, squeeze_mask = t)[name = tensor<string, []>(\"s\")];";
+  const std::string constants =
+      "tensor<int32, [1]> n = const()[name = tensor<string, []>(\"n\"), val = tensor<int32, [1]>([0])]; "
+      "tensor<bool, [1]> t = const()[name = tensor<string, []>(\"t\"), val = tensor<bool, [1]>([true])]; ";
+  const std::string outside =
+      "operation 's' (slice_by_index), parameter 'begin': index 0 is outside of axis 0 of size 0";
+  const Tensor none = zeros(DType::fp32, {0});
+  for (const char* size : {"0", "?"}) {
+    const std::string params = "tensor<fp32, [" + std::string(size) + "]> x";
+    EXPECT_NE(
+        rejected(params, constants + "tensor<fp32, []> y = slice_by_index(x = x, " + bounds, {none}).find(outside),
+        std::string::npos);
+  }
+  EXPECT_NE(
+      rejected("tensor<fp32, [2, ?]> x, tensor<fp32, [2]> u",
+               "tensor<int32, [2]> n = const()[name = tensor<string, []>(\"n\"), val = tensor<int32, [2]>([0, 2])]; "
+               "tensor<bool, [2]> t = const()[name = tensor<string, []>(\"t\"), val = tensor<bool, [2]>([true, "
+               "true])]; tensor<bool, [2]> q = const()[name = tensor<string, []>(\"q\"), val = tensor<bool, "
+               "[2]>([false, true])]; tensor<fp32, [2, ?]> y = slice_update(x = x, update = u, begin = n, end = n, "
+               "begin_mask = t, end_mask = t, squeeze_mask = q)[name = tensor<string, []>(\"s\")];",
+               {zeros(DType::fp32, {2, 0}), zeros(DType::fp32, {2})}, "ios18")
+          .find("index 0 is outside of axis 1 of size 0"),
+      std::string::npos);
+}
+
 TEST(Hostile, HugeShapesAreRefused) {
   for (const char* statement :
        {"tensor<fp32, [?, ?, ?]> y = fill(shape = s)[name = tensor<string, []>(\"y\")];",

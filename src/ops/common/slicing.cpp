@@ -85,11 +85,11 @@ Result<Slice> resolve_slice(const OpCall& call, const Shape& x) {
     Slice::Axis& axis = out.axes[i];
     if (entry(squeeze_mask, i, 0) != 0) {
       axis = {0, 1, 1, true};
-      if (b.open || !b.known || dim < 0) continue;
-      axis.start = b.at < 0 ? b.at + dim : b.at;
+      if (dim < 0 || (!b.known && !b.open)) continue;
+      axis.start = b.open ? 0 : b.at < 0 ? b.at + dim : b.at;
       if (axis.start < 0 || axis.start >= dim) {
         return fail(ErrorCode::data, "operation '", call.name(), "' (", call.version().def->name,
-                    "), parameter 'begin': index ", b.at, " is outside of axis ", i, " of size ", dim);
+                    "), parameter 'begin': index ", b.open ? 0 : b.at, " is outside of axis ", i, " of size ", dim);
       }
     } else if (dim < 0) {
       axis = {0, step, size_of_unknown(dim, b, e, step), false};

@@ -201,6 +201,15 @@ Result<Ints> entries(Layer& l, const T& f, int rank, std::string_view what, int6
   return out;
 }
 
+/// Appends the masks. Where the axis is squeezed, only the element at its begin is taken, whatever the other masks say.
+void add_masks(std::vector<NamedArg>& args, Tensor begin, Tensor end, Tensor squeeze) {
+  for (int64_t i = 0; i < squeeze.count(); i++)
+    if (const auto k = static_cast<size_t>(i); squeeze.as<uint8_t>()[k] != 0) begin.mut<uint8_t>()[k] = 0;
+  args.emplace_back("begin_mask", std::move(begin));
+  args.emplace_back("end_mask", std::move(end));
+  args.emplace_back("squeeze_mask", std::move(squeeze));
+}
+
 Status slice_static(Layer& l) {
   MOKA_TRY(l.arity(1, 1));
   const auto& p = l.p.slicestatic();
@@ -211,9 +220,9 @@ Status slice_static(Layer& l) {
   args.emplace_back("begin", MOKA_TRY(entries(l, p.beginids(), rank, "beginIds", 0)));
   args.emplace_back("end", MOKA_TRY(entries(l, p.endids(), rank, "endIds", 0)));
   args.emplace_back("stride", MOKA_TRY(entries(l, p.strides(), rank, "strides", 1)));
-  args.emplace_back("begin_mask", MOKA_TRY(flags(l, p.beginmasks(), rank, "beginMasks")));
-  args.emplace_back("end_mask", MOKA_TRY(flags(l, p.endmasks(), rank, "endMasks")));
-  args.emplace_back("squeeze_mask", MOKA_TRY(flags(l, p.squeezemasks(), rank, "squeezeMasks")));
+  Tensor from_start = MOKA_TRY(flags(l, p.beginmasks(), rank, "beginMasks"));
+  Tensor to_end = MOKA_TRY(flags(l, p.endmasks(), rank, "endMasks"));
+  add_masks(args, std::move(from_start), std::move(to_end), MOKA_TRY(flags(l, p.squeezemasks(), rank, "squeezeMasks")));
   return l.set(0, MOKA_TRY(l.op("slice_by_index", std::move(args))));
 }
 
@@ -246,16 +255,13 @@ Status slice_dynamic(Layer& l) {
     args.emplace_back("stride", MOKA_TRY(entries(l, MOKA_TRY(fixed(l, 3, "strides")), rank, "strides", 1)));
   else
     args.emplace_back("stride", MOKA_TRY(entries(l, p.strides(), rank, "strides", 1)));
-  auto mask = [&](int input, const auto& of_layer, const char* name) -> Status {
-    if (l.inputs() > input)
-      args.emplace_back(name, MOKA_TRY(flags(l, MOKA_TRY(fixed(l, input, "masks")), rank, name)));
-    else
-      args.emplace_back(name, MOKA_TRY(flags(l, of_layer, rank, name)));
-    return {};
+  auto mask = [&](int input, const auto& of_layer, const char* name) -> Result<Tensor> {
+    if (l.inputs() > input) return flags(l, MOKA_TRY(fixed(l, input, "masks")), rank, name);
+    return flags(l, of_layer, rank, name);
   };
-  MOKA_TRY(mask(4, p.beginmasks(), "begin_mask"));
-  MOKA_TRY(mask(5, p.endmasks(), "end_mask"));
-  MOKA_TRY(mask(6, p.squeezemasks(), "squeeze_mask"));
+  Tensor from_start = MOKA_TRY(mask(4, p.beginmasks(), "begin_mask"));
+  Tensor to_end = MOKA_TRY(mask(5, p.endmasks(), "end_mask"));
+  add_masks(args, std::move(from_start), std::move(to_end), MOKA_TRY(mask(6, p.squeezemasks(), "squeeze_mask")));
   return l.set(0, MOKA_TRY(l.op("slice_by_index", std::move(args))));
 }
 

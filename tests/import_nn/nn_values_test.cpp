@@ -1,0 +1,64 @@
+#include <gtest/gtest.h>
+
+#include "import_nn/nn_net.h"
+
+namespace moka::test {
+
+namespace {
+
+/// 0, 1, 2, ... of this shape.
+ir::Tensor counted(const ir::Shape& shape) {
+  std::vector<float> v;
+  for (int64_t i = 0; i < shape.count(); i++) v.push_back(static_cast<float>(i));
+  return ir::Tensor::f32(shape, v);
+}
+
+/// The output 'y' for the input 'x'.
+ir::Tensor output_for(Net& n, const ir::Tensor& x) {
+  auto network = n.import("y");
+  if (!network.ok()) {
+    ADD_FAILURE() << network.error().to_string();
+    return {};
+  }
+  auto results = run(*network, {{"x", x}});
+  if (!results.ok()) {
+    ADD_FAILURE() << results.error().to_string();
+    return {};
+  }
+  return results->at("y").tensor;
+}
+
+/// A squeezed axis takes the element at its begin, whatever the other masks say.
+template <class Params>
+void slice_squeezed(Params& p) {
+  for (int i = 0; i < 2; i++) {
+    p.add_endids(3);
+    p.add_strides(1);
+    p.add_beginmasks(i == 1);
+    p.add_endmasks(true);
+    p.add_squeezemasks(i == 1);
+  }
+}
+
+TEST(NnValues, StaticSliceOfASqueezedAxis) {
+  Net n;
+  n.input("x", {3, 3});
+  auto& p = *n.layer("s", {"x"}, {"y"})->mutable_slicestatic();
+  slice_squeezed(p);
+  for (int i = 0; i < 2; i++) p.add_beginids(i + 1);
+  EXPECT_TRUE(output_for(n, counted({3, 3})) == ir::Tensor::f32({2}, std::vector<float>{5, 8}));
+}
+
+TEST(NnValues, DynamicSliceOfASqueezedAxis) {
+  Net n;
+  n.input("x", {3, 3});
+  auto* begin = n.layer("b", {}, {"begin"})->mutable_loadconstantnd();
+  begin->add_shape(2);
+  for (int i = 0; i < 2; i++) begin->mutable_data()->add_floatvalue(static_cast<float>(i + 1));
+  slice_squeezed(*n.layer("s", {"x", "begin"}, {"y"})->mutable_slicedynamic());
+  EXPECT_TRUE(output_for(n, counted({3, 3})) == ir::Tensor::f32({2}, std::vector<float>{5, 8}));
+}
+
+}  // namespace
+
+}  // namespace moka::test

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "ops/common/common.h"
 #include "ops/common/ranks.h"
@@ -68,6 +69,13 @@ double interpolate(const Grid& g, const std::array<int64_t, kMaxRank>& at, int d
   return low * (1 - t.part) + interpolate(g, at, d + 1, offset + t.high * g.step[i], read) * t.part;
 }
 
+/// `v`, or the integer that it differs from only by rounding: truncation would give the one before. `size` is the
+/// interpolated magnitude.
+double whole_if_near(double v, double size) {
+  const double whole = std::round(v);
+  return std::abs(v - whole) <= 1e-11 * std::max(1.0, size) ? whole : v;
+}
+
 int64_t nearest(const Grid& g, size_t i, int64_t at) {
   if (g.mode == Sampling::default_) return nearest_half_pixel(g.in[i], g.out[i], at);
   return nearest_at(grid_point(g.mode, static_cast<double>(g.in[i]), g.out[i], at), g.in[i]);
@@ -101,7 +109,11 @@ Status resize_reference(const OpCall& call, std::span<const TensorView> out) {
       }
       if (linear) {
         for (int64_t p = 0; p < planes; ++p) {
-          const double v = interpolate(g, at, g.from, p * in_plane, read);
+          double v = interpolate(g, at, g.from, p * in_plane, read);
+          if (!is_float(y.dtype)) {
+            const auto size = [&](int64_t from) { return std::abs(static_cast<double>(read(from))); };
+            v = whole_if_near(v, interpolate(g, at, g.from, p * in_plane, size));
+          }
           store_run(y, p * out_plane + o, 1, 1, &v);
         }
       } else {

@@ -96,8 +96,9 @@ class Widener {
 
   /// Whether an operation depends on the rounding of float16, or does not accept float32.
   static bool stays_half(const Op& op) {
-    // The number of elements of range_1d is computed in the element type.
-    if (op.has_trait(Trait::stateful) || op.type_name() == "range_1d") return true;
+    // range_1d computes its number of elements in the element type. random_uniform leaves out what rounds to high.
+    if (op.has_trait(Trait::stateful) || op.type_name() == "range_1d" || op.type_name() == "random_uniform")
+      return true;
     // A product of integers and float16 constants has integer results.
     if (const Value* x = op.input("x"); x != nullptr && op.output_count() == 1 && op.output()->type.is_tensor() &&
                                         x->type.is_tensor() && is_integer(x->type.dtype()) &&

@@ -59,6 +59,23 @@ TEST(NnValues, DynamicSliceOfASqueezedAxis) {
   EXPECT_TRUE(output_for(n, counted({3, 3})) == ir::Tensor::f32({2}, std::vector<float>{5, 8}));
 }
 
+/// A size of the result that is smaller than that of the input adds nothing.
+TEST(NnValues, PadToAnOutputSize) {
+  Net n;
+  n.input("x", {3, 3, 2, 2});
+  auto* p = n.layer("p", {"x"}, {"y"})->mutable_constantpad();
+  p->set_value(7);
+  p->set_padtogivenoutputsizemode(true);
+  for (int amount : {0, 2, 1, 0, 3, 0, 0, 3}) p->add_padamounts(static_cast<uint64_t>(amount));
+  const ir::Tensor x = counted({3, 3, 2, 2}), y = output_for(n, x);
+  ASSERT_EQ(y.shape().to_vector(), (std::vector<int64_t>{3, 3, 3, 3}));
+  for (int64_t i = 0; i < y.count(); i++) {
+    const int64_t row = i / 3 % 3, column = i % 3;
+    const bool added = row == 0 || column == 2;
+    EXPECT_EQ(ir::load_f64(y.view(), i), added ? 7.0 : static_cast<double>(i / 9 * 4 + (row - 1) * 2 + column)) << i;
+  }
+}
+
 }  // namespace
 
 }  // namespace moka::test

@@ -75,10 +75,9 @@ Status constant_pad(Layer& l) {
       // The pair is [goes to the left or right, output size]: one of the two positions holds the wanted size.
       int64_t size = x->type.shape()[i];
       if (size < 0) return l.unsupported("an output size for an input of unknown size");
-      int64_t want = static_cast<int64_t>(std::max(before, after));
-      if (want != 0 && want < size) return l.malformed(cat("an output size of ", want, " for an input of ", size));
-      pad.push_back(before != 0 ? want - size : 0);
-      pad.push_back(before == 0 && after != 0 ? want - size : 0);
+      const int64_t added = std::max<int64_t>(static_cast<int64_t>(std::max(before, after)) - size, 0);
+      pad.push_back(before != 0 ? added : 0);
+      pad.push_back(before != 0 ? 0 : added);
     } else {
       pad.push_back(static_cast<int64_t>(before));
       pad.push_back(static_cast<int64_t>(after));

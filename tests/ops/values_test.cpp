@@ -40,5 +40,27 @@ TEST(Values, ResizedIntegersAreTruncatedExactly) {
   EXPECT_EQ(resized(Tensor::i32({0, -1}), 1001, "ALIGN_CORNERS")[999], 0);
 }
 
+TEST(Values, NanIsNeverTheBestClassOfABox) {
+  const double nan = kNan;
+  auto kept = [](const std::vector<double>& scores) {
+    Tensor boxes = Tensor::zeros(DType::fp64, {2, 4}).value(), confidence = Tensor::zeros(DType::fp64, {2, 2}).value();
+    const double at[] = {0, 0, 1, 1, 5, 5, 1, 1};
+    for (int64_t i = 0; i < 8; i++) store_f64(boxes.view(), i, at[i]);
+    for (int64_t i = 0; i < 4; i++) store_f64(confidence.view(), i, scores[static_cast<size_t>(i)]);
+    const auto wide = [](double v) { return Tensor::scalar(DType::fp64, v); };
+    return call("ml_non_maximum_suppression", {{"coordinates", boxes},
+                                               {"confidence", confidence},
+                                               {"default_iou_threshold", wide(0.5)},
+                                               {"default_confidence_threshold", wide(0.25)},
+                                               {"per_class", false},
+                                               {"min_boxes", Tensor::scalar_i64(DType::int64, 0)},
+                                               {"max_boxes", Tensor::scalar_i64(DType::int64, -1)}})
+        .shape()[0];
+  };
+  EXPECT_EQ(kept({nan, 0.9, 0.8, nan}), 2);
+  EXPECT_EQ(kept({0.9, nan, 0.8, nan}), 2);
+  EXPECT_EQ(kept({nan, nan, 0.8, nan}), 1);
+}
+
 }  // namespace
 }  // namespace moka::ops

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ops/common/ml.h"
+#include "ops/common/sorting.h"
 
 namespace moka::ops {
 namespace {
@@ -35,11 +36,11 @@ std::vector<int64_t> select(const TensorView& boxes, const TensorView& scores, c
   int64_t n = scores.shape[0], classes = scores.shape[1];
   std::vector<double> best(static_cast<size_t>(n));
   std::vector<int64_t> label(static_cast<size_t>(n)), order, kept;
+  std::vector<double> row(static_cast<size_t>(classes));
   for (int64_t i = 0; i < n; ++i) {
-    double top = load_f64(scores, i * classes);
-    int64_t at = 0;
-    for (int64_t c = 1; c < classes; ++c)
-      if (double v = load_f64(scores, i * classes + c); v > top) top = v, at = c;
+    for (int64_t c = 0; c < classes; ++c) row[static_cast<size_t>(c)] = load_f64(scores, i * classes + c);
+    const int64_t at = index_of_largest(row.data(), classes);
+    const double top = row[static_cast<size_t>(at)];
     best[static_cast<size_t>(i)] = top;
     label[static_cast<size_t>(i)] = at;
     if (top >= s.confidence) order.push_back(i);

@@ -40,6 +40,18 @@ TEST(Values, ResizedIntegersAreTruncatedExactly) {
   EXPECT_EQ(resized(Tensor::i32({0, -1}), 1001, "ALIGN_CORNERS")[999], 0);
 }
 
+/// As numpy.arange(start, end, step).
+TEST(Values, RangesOfInfiniteSteps) {
+  auto range = [](float start, float end, float step) {
+    return values(call("range_1d", {{"start", start}, {"end", end}, {"step", step}}));
+  };
+  EXPECT_EQ(range(0, 5, kInf), (std::vector<double>{0}));
+  EXPECT_EQ(range(2, -5, -kInf), (std::vector<double>{2}));
+  EXPECT_TRUE(range(0, 5, -kInf).empty());
+  EXPECT_TRUE(range(5, 5, kInf).empty());
+  EXPECT_EQ(range(1, 2, 1e30f), (std::vector<double>{1}));
+}
+
 TEST(Values, NanIsNeverTheBestClassOfABox) {
   const double nan = kNan;
   auto kept = [](const std::vector<double>& scores) {

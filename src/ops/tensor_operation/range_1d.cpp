@@ -22,7 +22,8 @@ Result<int64_t> length(const OpCall& call, DType dtype) {
   if (step == 0 || std::isnan(step)) return call.error("step", "a number other than 0", cat(step));
   double n = 0;
   if (is_float(dtype)) {
-    n = std::ceil(rounded(dtype, rounded(dtype, end - start) / step));
+    const double way = rounded(dtype, end - start), quotient = rounded(dtype, way / step);
+    n = quotient == 0 && way != 0 && !std::signbit(quotient) ? 1 : std::ceil(quotient);
   } else {
     const int64_t a = MOKA_TRY(call.integer("start")), b = MOKA_TRY(call.integer("end")),
                   s = MOKA_TRY(call.integer("step"));
@@ -38,14 +39,15 @@ Result<std::vector<Type>> infer_range_1d(const OpCall& call) {
   const DType dtype = call.dtype("start");
   int64_t n = kAnyDim;
   if (call.is_known("start") && call.is_known("end") && call.is_known("step")) n = MOKA_TRY(length(call, dtype));
-  return tensor_result(dtype, {n});
+  return tensor_result(call, dtype, {n});
 }
 
 Status range_1d_reference(const OpCall& call, std::span<const TensorView> out) {
   const int64_t n = out[0].count();
   if (is_float(out[0].dtype)) {
     const double start = MOKA_TRY(call.number("start")), step = MOKA_TRY(call.number("step"));
-    for (int64_t i = 0; i < n; i++) store_f64(out[0], i, start + static_cast<double>(i) * step);
+    if (n > 0) store_f64(out[0], 0, start);
+    for (int64_t i = 1; i < n; i++) store_f64(out[0], i, start + static_cast<double>(i) * step);
   } else {
     const auto start = static_cast<uint64_t>(MOKA_TRY(call.integer("start")));
     const auto step = static_cast<uint64_t>(MOKA_TRY(call.integer("step")));
@@ -65,8 +67,10 @@ OpDef define_range_1d() {
       .infer(infer_range_1d)
       .reference(range_1d_reference)
       .note(
-          "The number of elements is ceil((end - start) / step), computed in the element type. Element i is start + "
-          "i * step, rounded once.",
+          "The number of elements is ceil((end - start) / step), computed in the element type, and 1 where the "
+          "quotient "
+          "of a way that is not 0 is positive but rounds to 0, as with an infinite step. Element i is start + i * "
+          "step, rounded once.",
           "coremltools' value inference, numpy.arange")
       .build();
 }

@@ -11,8 +11,10 @@ OpBuilder& pool_params(OpBuilder& builder) {
       "pad is ignored unless pad_type is custom. ceil_mode needs equal padding on both sides, at most two spatial "
       "dimensions and a pad_type other than same.",
       "coremltools' definition and checks");
-  builder.note("ceil_mode leaves out a last window that would begin after the input and the padding before it.",
-               "torch.nn.MaxPool2d and AvgPool2d, to whose ceil_mode the definition points");
+  builder.note(
+      "Where there is padding, ceil_mode leaves out a last window that would begin after the input and the "
+      "padding before it.",
+      "torch.nn.MaxPool2d and AvgPool2d, to whose ceil_mode the definition points");
   return builder.type_var("T", kF16F32)
       .in("x", "T")
       .constant("kernel_sizes", kI32)

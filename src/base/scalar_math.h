@@ -45,7 +45,7 @@ T elu(T x, T alpha) {
 
 template <class T>
 T gelu(T x) {
-  return T(0.5) * x * (T(1) + std::erf(x * T(0.70710678118654752440)));
+  return T(0.5) * x * std::erfc(-x * T(0.70710678118654752440));
 }
 
 template <class T>

@@ -74,5 +74,14 @@ TEST(Values, NanIsNeverTheBestClassOfABox) {
   EXPECT_EQ(kept({nan, nan, 0.8, nan}), 1);
 }
 
+/// Expected: x / 2 * math.erfc(-x / math.sqrt(2)) in Python.
+TEST(Values, GeluKeepsItsDigitsFarBelowZero) {
+  const float x[] = {-4, -6, -10, -13, 0, 3};
+  const double expected[] = {-0.000126684967332, -5.91952587023e-09, -7.61985302416e-23, -7.95231371941e-38, 0,
+                             2.99595030591};
+  const Tensor y = call("gelu", {{"x", Tensor::f32({6}, std::vector<float>(std::begin(x), std::end(x)))}});
+  for (int64_t i = 0; i < 6; i++) EXPECT_NEAR(load_f64(y.view(), i), expected[i], 2e-5 * std::abs(expected[i])) << x[i];
+}
+
 }  // namespace
 }  // namespace moka::ops

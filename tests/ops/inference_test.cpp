@@ -30,6 +30,28 @@ TEST(Inference, Shapes) {
   EXPECT_TRUE(refuses("layer_norm", {{"x", zeros({3, 2})}, {"axes", Tensor::i32({1})}, {"beta", zeros({3})}}, "beta"));
 }
 
+/// Errors of helpers that do not know the operation name it, too.
+TEST(Inference, ErrorsNameTheOperation) {
+  EXPECT_TRUE(
+      refuses("matmul", {{"x", zeros({2, 1, 2})}, {"y", zeros({3, 2, 1})}}, "operation 'op' (matmul), parameter 'y'"));
+  const Tensor two = zeros({2, 1, 2}), three = zeros({3, 1, 2});
+  for (int other : {0, 1, 2}) {
+    auto of = [&](int i) { return i == other ? three : two; };
+    EXPECT_TRUE(refuses("scaled_dot_product_attention", {{"query", of(0)}, {"key", of(1)}, {"value", of(2)}},
+                        "operation 'op' (scaled_dot_product_attention)"));
+  }
+  EXPECT_TRUE(refuses("quantize",
+                      {{"input", zeros({2, 3})}, {"scale", zeros({2})}, {"axis", 5}, {"output_dtype", "int8"}},
+                      "operation 'op' (quantize), parameter 'axis'"));
+  const Tensor huge = Tensor::i32({2000000000, 2000000000, 2000000000});
+  EXPECT_TRUE(refuses("fill", {{"shape", huge}, {"value", 0.0f}}, "operation 'op' (fill): shape"));
+  EXPECT_TRUE(refuses("tile", {{"x", zeros({1, 1, 1})}, {"reps", huge}}, "operation 'op' (tile): shape"));
+  EXPECT_TRUE(refuses("pad",
+                      {{"x", zeros({1, 1, 1})}, {"pad", Tensor::i32({0, 2000000000, 0, 2000000000, 0, 2000000000})}},
+                      "operation 'op' (pad): shape"));
+  EXPECT_TRUE(refuses("random_uniform", {{"shape", huge}}, "operation 'op' (random_uniform): shape"));
+}
+
 TEST(Inference, Axes) {
   EXPECT_TRUE(refuses("softmax", {{"x", zeros({3, 2})}, {"axis", 2}}, "axis"));
   EXPECT_TRUE(refuses("softmax", {{"x", zeros({3, 2})}, {"axis", std::numeric_limits<int>::min()}}, "axis"));

@@ -5,7 +5,7 @@ namespace moka::test {
 using namespace ir;
 
 Result<std::vector<RuntimeValue>> evaluate(std::string_view op, std::vector<NamedArg> args, uint64_t stream) {
-  Function f("main", Opset::ios17);
+  Function f("main", Opset::ios18);
   Builder b(ops::table(), f.body());
   OpSpec spec{op, std::move(args), "op", {}, {}};
   Op* made = MOKA_TRY(b.append(std::move(spec)));

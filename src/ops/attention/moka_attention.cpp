@@ -47,7 +47,7 @@ Result<std::vector<Type>> infer_moka_attention(const OpCall& call) {
   }
   const bool rows_first = MOKA_TRY(call.flag("rows_first"));
   MOKA_TRY(call.number("hidden"));
-  return tensor_result(call.dtype("query"),
+  return tensor_result(call, call.dtype("query"),
                        rows_first ? Shape{batch, rows, heads, made} : Shape{batch, heads, rows, made});
 }
 

@@ -21,7 +21,12 @@ Result<std::vector<Type>> infer_attention(const OpCall& call) {
   if (q[r - 1] == 0) return call.error("query", "a last dimension of 1 or more", cat(q));
   if (!may_equal(q[r - 1], k[r - 1])) return call.error("key", cat("last dimension ", q[r - 1], " as query"), cat(k));
   if (!may_equal(k[r - 2], v[r - 2])) return call.error("value", cat(k[r - 2], " rows as key"), cat(v));
-  Shape out = MOKA_TRY(broadcast(batch_of(q), MOKA_TRY(broadcast(batch_of(k), batch_of(v)))));
+  const Result<Shape> pairs = broadcast(batch_of(k), batch_of(v));
+  if (!pairs) return call.error("value", cat("batch dimensions that broadcast with those of key, ", k), cat(v));
+  const Result<Shape> batch = broadcast(batch_of(q), *pairs);
+  if (!batch)
+    return call.error("query", cat("batch dimensions that broadcast with those of key and value, ", *pairs), cat(q));
+  Shape out = *batch;
   out.push_back(q[r - 2]);
   if (call.has("attn_mask")) {
     const Shape& mask = call.shape("attn_mask");

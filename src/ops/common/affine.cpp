@@ -6,7 +6,7 @@ namespace moka::ops {
 
 Status check_affine(const OpCall& call, const Type& x) {
   if (!x.is_ranked()) return {};
-  if (call.has("axis")) MOKA_TRY(normalize_axis(MOKA_TRY(call.integer("axis")), std::max(x.rank(), 1), "axis"));
+  if (call.has("axis")) MOKA_TRY(axis_of(call, "axis", std::max(x.rank(), 1)));
   for (std::string_view p : {"scale", "zero_point"}) {
     if (!call.has(p)) continue;
     const Type& t = call.type(p);

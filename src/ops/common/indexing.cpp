@@ -150,7 +150,8 @@ Status unify_batches(const OpCall& call, int batch, Shape& out) {
 }
 
 Status expect_gatherable(const OpCall& call, const Shape& out, int first, int end) {
-  if (!out.is_concrete() || MOKA_TRY(out.checked_count()) == 0) return {};
+  MOKA_TRY(expect_countable(call, out));
+  if (!out.is_concrete() || out.count() == 0) return {};
   const Shape& x = call.shape("x");
   for (int i = first; i < end; i++)
     if (x[i] == 0) return call.error("x", cat("elements along axis ", i), cat(x));

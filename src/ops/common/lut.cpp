@@ -34,7 +34,7 @@ Result<Lut> check_lut(const OpCall& call, const Shape& indices, DType index_type
   } else if (lut.vector > 1) {
     return call.error("vector_axis", cat("an axis for vectors of ", lut.vector, " values"), "nothing");
   }
-  MOKA_TRY(lut.dense.checked_count());
+  MOKA_TRY(expect_countable(call, lut.dense));
   return lut;
 }
 

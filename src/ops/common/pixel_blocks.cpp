@@ -34,8 +34,9 @@ Result<std::vector<Type>> infer_to_pixels(const OpCall& call, std::string_view p
   if (!x.is_ranked()) return one(x);
   const Shape& s = x.shape();
   if (s[1] >= 0 && s[1] % (b * b) != 0) return call.error("x", cat("a multiple of ", b * b, " channels"), cat(s[1]));
-  return tensor_result(x.dtype(), Shape{s[0], divide_dim(s[1], b * b), MOKA_TRY(multiply_dims(s[2], b)),
-                                        MOKA_TRY(multiply_dims(s[3], b))});
+  return tensor_result(
+      call, x.dtype(),
+      Shape{s[0], divide_dim(s[1], b * b), MOKA_TRY(multiply_dims(s[2], b)), MOKA_TRY(multiply_dims(s[3], b))});
 }
 
 Result<std::vector<Type>> infer_to_channels(const OpCall& call, std::string_view param) {
@@ -45,7 +46,7 @@ Result<std::vector<Type>> infer_to_channels(const OpCall& call, std::string_view
   const Shape& s = x.shape();
   for (int i : {2, 3})
     if (s[i] >= 0 && s[i] % b != 0) return call.error("x", cat("height and width divisible by ", b), cat(s));
-  return tensor_result(x.dtype(),
+  return tensor_result(call, x.dtype(),
                        Shape{s[0], MOKA_TRY(multiply_dims(s[1], b * b)), divide_dim(s[2], b), divide_dim(s[3], b)});
 }
 

@@ -21,7 +21,7 @@ Result<std::vector<Type>> drawn_type(const OpCall& call, DType like) {
     if (d < 0) return call.error("shape", "dimensions of 0 or more", cat(d));
   }
   const Shape shape = MOKA_TRY(Shape::make(dims.span()));
-  MOKA_TRY(shape.checked_count());
+  MOKA_TRY(expect_countable(call, shape));
   return one(Type::tensor(like, shape));
 }
 

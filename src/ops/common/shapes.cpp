@@ -4,8 +4,14 @@
 
 namespace moka::ops {
 
-Result<std::vector<Type>> tensor_result(DType dtype, const Shape& shape) {
-  if (shape.is_concrete()) MOKA_TRY(shape.checked_count());
+Status expect_countable(const OpCall& call, const Shape& shape) {
+  if (shape.is_concrete())
+    MOKA_TRY_IN(shape.checked_count(), cat("operation '", call.name(), "' (", call.version().def->name, ")"));
+  return {};
+}
+
+Result<std::vector<Type>> tensor_result(const OpCall& call, DType dtype, const Shape& shape) {
+  MOKA_TRY(expect_countable(call, shape));
   std::vector<Type> v;
   v.push_back(Type::tensor(dtype, shape));
   return v;

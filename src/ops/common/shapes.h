@@ -20,8 +20,10 @@ inline constexpr DTypes kNumbers17 = kNumbers15 | any_of(DType::int8, DType::int
 /// Element types of shapes and sizes since iOS17.
 inline constexpr DTypes kSizes17 = any_of(DType::int8, DType::int16, DType::int32);
 
+/// Error: the number of elements of a result overflows.
+Status expect_countable(const OpCall& call, const Shape& shape);
 /// One output of this type. Error: the number of elements overflows.
-Result<std::vector<Type>> tensor_result(DType dtype, const Shape& shape);
+Result<std::vector<Type>> tensor_result(const OpCall& call, DType dtype, const Shape& shape);
 
 /// Products and sums of dimensions; kAnyDim where unknown. Errors: overflow.
 Result<int64_t> multiply_dims(int64_t a, int64_t b);

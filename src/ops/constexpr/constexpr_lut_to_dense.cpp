@@ -26,7 +26,7 @@ Result<std::vector<Type>> infer_flat_lut(const OpCall& call) {
   if (indices.shape()[0] != need)
     return call.error("indices", cat(need, " bytes for ", count, " indices of ", bits, " bits"),
                       cat(indices.shape()[0]));
-  return tensor_result(lut.dtype(), shape);
+  return tensor_result(call, lut.dtype(), shape);
 }
 
 Status reference_flat(const OpCall& call, std::span<const TensorView> out) {
@@ -42,7 +42,7 @@ Result<std::vector<Type>> infer_constexpr_lut_to_dense(const OpCall& call) {
   const Type& indices = call.type("indices");
   if (!indices.is_concrete()) return call.error("indices", "a constant of known shape", cat(indices));
   const Lut lut = MOKA_TRY(check_lut(call, indices.shape(), indices.dtype()));
-  return tensor_result(call.dtype("lut"), lut.dense);
+  return tensor_result(call, call.dtype("lut"), lut.dense);
 }
 
 Status constexpr_lut_to_dense_reference(const OpCall& call, std::span<const TensorView> out) {

@@ -26,14 +26,14 @@ Result<std::vector<Type>> infer_flat_sparse(const OpCall& call) {
   const int64_t count = MOKA_TRY(shape.checked_count()), need = count / 8 + (count % 8 != 0);
   if (mask.shape()[0] != need)
     return call.error("mask", cat(need, " bytes for ", count, " elements"), cat(mask.shape()[0]));
-  return tensor_result(call.dtype("nonzero_data"), shape);
+  return tensor_result(call, call.dtype("nonzero_data"), shape);
 }
 
 Result<std::vector<Type>> infer_constexpr_sparse_to_dense(const OpCall& call) {
   MOKA_TRY(check_data(call));
   const Type& mask = call.type("mask");
   if (!mask.is_concrete()) return call.error("mask", "a constant of known shape", cat(mask));
-  return tensor_result(call.dtype("nonzero_data"), mask.shape());
+  return tensor_result(call, call.dtype("nonzero_data"), mask.shape());
 }
 
 Status constexpr_sparse_to_dense_reference(const OpCall& call, std::span<const TensorView> out) {

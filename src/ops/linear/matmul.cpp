@@ -69,7 +69,9 @@ Result<std::vector<Type>> infer_matmul(const OpCall& call) {
     return call.error("y", cat(x.cols, " rows, as x (", xs, tx ? ", transposed" : "", ") has columns"),
                       cat(ys, ty ? ", transposed" : ""));
   }
-  Shape out = MOKA_TRY(broadcast(x.batch, y.batch));
+  const Result<Shape> batch = broadcast(x.batch, y.batch);
+  if (!batch) return call.error("y", cat("batch dimensions that broadcast with those of x, ", xs), cat(ys));
+  Shape out = *batch;
   if (xs.rank() > 1) out.push_back(x.rows);
   if (ys.rank() > 1) out.push_back(y.cols);
   if (call.has("bias") && call.type("bias").is_ranked()) {

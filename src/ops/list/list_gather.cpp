@@ -33,7 +33,7 @@ Result<std::vector<Type>> infer_list_gather(const OpCall& call) {
   if (element.rank() == kMaxRank) return call.error("ls", cat("elements of rank below ", kMaxRank), cat(element));
   Shape out = element.shape();
   out.insert(0, n);
-  return tensor_result(element.dtype(), out);
+  return tensor_result(call, element.dtype(), out);
 }
 
 Status list_gather_reference(const OpCall& call, std::span<const TensorView> out) {

@@ -27,7 +27,7 @@ Result<std::vector<Type>> infer_gather(const OpCall& call) {
   for (int i = axis + 1; i < x.rank(); i++) out.push_back(x.shape()[i]);
   if (const TensorView* v = call.value("indices"); v != nullptr) MOKA_TRY(indexer.check(call, *v, x.shape(), axis));
   MOKA_TRY(expect_gatherable(call, out, axis, axis + 1));
-  return tensor_result(x.dtype(), out);
+  return tensor_result(call, x.dtype(), out);
 }
 
 Status gather_reference(const OpCall& call, std::span<const TensorView> out) {

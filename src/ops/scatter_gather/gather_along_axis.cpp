@@ -22,7 +22,7 @@ Result<std::vector<Type>> infer_gather_along_axis(const OpCall& call) {
   }
   if (const TensorView* v = call.value("indices"); v != nullptr) MOKA_TRY(indexer.check(call, *v, x.shape(), axis));
   MOKA_TRY(expect_gatherable(call, out, axis, axis + 1));
-  return tensor_result(x.dtype(), out);
+  return tensor_result(call, x.dtype(), out);
 }
 
 Status gather_along_axis_reference(const OpCall& call, std::span<const TensorView> out) {

@@ -29,7 +29,7 @@ Result<std::vector<Type>> infer_gather_nd(const OpCall& call) {
   if (const TensorView* v = call.value("indices"); v != nullptr)
     MOKA_TRY(indexer.check(call, *v, x.shape(), batch, depth));
   MOKA_TRY(expect_gatherable(call, out, batch, first));
-  return tensor_result(x.dtype(), out);
+  return tensor_result(call, x.dtype(), out);
 }
 
 Status gather_nd_reference(const OpCall& call, std::span<const TensorView> out) {

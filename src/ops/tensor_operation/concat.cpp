@@ -43,7 +43,7 @@ Result<std::vector<Type>> infer_concat(const OpCall& call) {
   out[axis] = values.size() == 1 ? out[axis]
               : interleave       ? MOKA_TRY(multiply_dims(out[axis], static_cast<int64_t>(values.size())))
                                  : total;
-  return tensor_result(dtype, out);
+  return tensor_result(call, dtype, out);
 }
 
 Status concat_reference(const OpCall& call, std::span<const TensorView> out) {

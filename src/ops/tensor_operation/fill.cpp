@@ -18,7 +18,7 @@ Result<std::vector<Type>> infer_fill(const OpCall& call) {
   for (int64_t i = 0; i < rank; i++) {
     out.push_back(shape != nullptr ? MOKA_TRY(dim_from_value(call, "shape", load_i64(*shape, i))) : kAnyDim);
   }
-  return tensor_result(fill->dtype, out);
+  return tensor_result(call, fill->dtype, out);
 }
 
 Status fill_reference(const OpCall& call, std::span<const TensorView> out) {

@@ -13,8 +13,9 @@ Result<std::vector<Type>> infer_flatten2d(const OpCall& call) {
   const int rank = x.rank();
   if (axis < -rank || axis > rank) return call.error("axis", cat("an axis from ", -rank, " to ", rank), cat(axis));
   if (axis < 0) axis += rank;
-  return tensor_result(x.dtype(), Shape{MOKA_TRY(product_of_dims(x.shape(), 0, static_cast<int>(axis))),
-                                        MOKA_TRY(product_of_dims(x.shape(), static_cast<int>(axis), rank))});
+  return tensor_result(call, x.dtype(),
+                       Shape{MOKA_TRY(product_of_dims(x.shape(), 0, static_cast<int>(axis))),
+                             MOKA_TRY(product_of_dims(x.shape(), static_cast<int>(axis), rank))});
 }
 
 Status flatten2d_reference(const OpCall& call, std::span<const TensorView> out) {

@@ -42,8 +42,8 @@ Result<std::vector<Type>> infer_non_maximum_suppression(const OpCall& call, Form
     if (!is_boxes) classes = s[form.item_axis()];
   }
   auto shape = [&](int64_t items) { return form.boxes_last ? Shape{batch, items, most} : Shape{batch, most, items}; };
-  std::vector<Type> out = MOKA_TRY(tensor_result(boxes.dtype(), shape(4)));
-  out.push_back(MOKA_TRY(tensor_result(scores.dtype(), shape(classes)))[0]);
+  std::vector<Type> out = MOKA_TRY(tensor_result(call, boxes.dtype(), shape(4)));
+  out.push_back(MOKA_TRY(tensor_result(call, scores.dtype(), shape(classes)))[0]);
   out.push_back(Type::tensor(DType::int32, {batch, most}));
   if (!form.boxes_last) out.push_back(Type::tensor(DType::int32, {batch}));
   return out;

@@ -26,7 +26,7 @@ Result<std::vector<Type>> infer_one_hot(const OpCall& call) {
   if (indices.rank() == kMaxRank) return call.error("indices", cat("rank below ", kMaxRank), cat("rank ", kMaxRank));
   Shape out = indices.shape();
   out.insert(MOKA_TRY(new_axis_of(call, "axis", indices.rank())), depth);
-  return tensor_result(dtype, out);
+  return tensor_result(call, dtype, out);
 }
 
 Status one_hot_reference(const OpCall& call, std::span<const TensorView> out) {

@@ -52,7 +52,7 @@ Result<std::vector<Type>> infer_pad(const OpCall& call) {
       return call.error("x", cat("elements to ", mode), cat(x.shape()));
     out[i] = MOKA_TRY(add_dims(out[i], extra));
   }
-  return tensor_result(x.dtype(), out);
+  return tensor_result(call, x.dtype(), out);
 }
 
 Status pad_reference(const OpCall& call, std::span<const TensorView> out) {

@@ -25,7 +25,7 @@ Result<std::vector<Type>> infer_stack(const OpCall& call) {
   if (!ranked) return one(Type::unranked(values[0].type->dtype()));
   if (out.rank() == kMaxRank) return call.error("values", cat("rank below ", kMaxRank), cat("rank ", kMaxRank));
   out.insert(MOKA_TRY(new_axis_of(call, "axis", out.rank())), static_cast<int64_t>(values.size()));
-  return tensor_result(values[0].type->dtype(), out);
+  return tensor_result(call, values[0].type->dtype(), out);
 }
 
 Status stack_reference(const OpCall& call, std::span<const TensorView> out) {

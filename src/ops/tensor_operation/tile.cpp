@@ -23,7 +23,7 @@ Result<std::vector<Type>> infer_tile(const OpCall& call) {
     if (r < 0) return call.error("reps", "entries of at least 0", cat(r));
     out.push_back(MOKA_TRY(multiply_dims(x.shape()[i], r)));
   }
-  return tensor_result(x.dtype(), out);
+  return tensor_result(call, x.dtype(), out);
 }
 
 Status tile_reference(const OpCall& call, std::span<const TensorView> out) {

@@ -23,7 +23,7 @@ Result<std::vector<Type>> infer_batch_to_space(const OpCall& call) {
       return call.error("crops", cat("at most ", full, " in all at axis ", 2 + i), cat(crop));
     out[2 + i] = full >= 0 ? full - crop : crop == 0 ? full : kAnyDim;
   }
-  return tensor_result(x.dtype(), out);
+  return tensor_result(call, x.dtype(), out);
 }
 
 Status batch_to_space_reference(const OpCall& call, std::span<const TensorView> out) {

@@ -22,7 +22,7 @@ Result<std::vector<Type>> infer_expand_dims(const OpCall& call) {
     const bool inserted = std::find(sorted.begin(), sorted.end(), i) != sorted.end();
     out.push_back(inserted ? 1 : x.shape()[next++]);
   }
-  return tensor_result(x.dtype(), out);
+  return tensor_result(call, x.dtype(), out);
 }
 
 Status expand_dims_reference(const OpCall& call, std::span<const TensorView> out) {

@@ -66,7 +66,7 @@ Result<std::vector<Type>> infer_reshape(const OpCall& call, bool zeros_from_righ
       const int64_t n = MOKA_TRY(x.shape().checked_count());
       if (n != 1) return call.error("shape", cat("a shape of ", n, " elements, as x has"), cat(out));
     }
-    return tensor_result(x.dtype(), out);
+    return tensor_result(call, x.dtype(), out);
   }
   const int64_t rank = wanted->count();
   if (rank > kMaxRank) return call.error("shape", cat("at most ", kMaxRank, " dimensions"), cat(rank));
@@ -98,7 +98,7 @@ Result<std::vector<Type>> infer_reshape(const OpCall& call, bool zeros_from_righ
     const int64_t want = MOKA_TRY(out.checked_count()), have = MOKA_TRY(x.shape().checked_count());
     if (want != have) return call.error("shape", cat("a shape of ", have, " elements, as x has"), cat(out));
   }
-  return tensor_result(x.dtype(), out);
+  return tensor_result(call, x.dtype(), out);
 }
 
 Status reshape_reference(const OpCall& call, std::span<const TensorView> out) {

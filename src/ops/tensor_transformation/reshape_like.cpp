@@ -47,7 +47,7 @@ Result<std::vector<Type>> infer_reshape_like(const OpCall& call) {
     if (want != have)
       return call.error("ref_tensors", cat("dimensions that make ", have, " elements, as x has"), cat(out));
   }
-  return tensor_result(x.dtype(), out);
+  return tensor_result(call, x.dtype(), out);
 }
 
 Status reshape_like_reference(const OpCall& call, std::span<const TensorView> out) {

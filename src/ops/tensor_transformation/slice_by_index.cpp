@@ -11,7 +11,7 @@ Result<std::vector<Type>> infer_slice_by_index(const OpCall& call) {
   const Type& x = call.type("x");
   if (!x.is_ranked()) return one(x);
   const Slice slice = MOKA_TRY(resolve_slice(call, x.shape()));
-  return tensor_result(x.dtype(), slice.shape());
+  return tensor_result(call, x.dtype(), slice.shape());
 }
 
 Status slice_by_index_reference(const OpCall& call, std::span<const TensorView> out) {

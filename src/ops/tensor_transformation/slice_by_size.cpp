@@ -40,7 +40,7 @@ Result<std::vector<Type>> infer_slice_by_size(const OpCall& call) {
       out.push_back(kAnyDim);
     }
   }
-  return tensor_result(x.dtype(), out);
+  return tensor_result(call, x.dtype(), out);
 }
 
 Status slice_by_size_reference(const OpCall& call, std::span<const TensorView> out) {

@@ -22,7 +22,7 @@ Result<std::vector<Type>> infer_sliding_windows(const OpCall& call) {
     out[axis] = kAnyDim;
   }
   out.insert(axis + 1, size);
-  return tensor_result(x.dtype(), out);
+  return tensor_result(call, x.dtype(), out);
 }
 
 Status sliding_windows_reference(const OpCall& call, std::span<const TensorView> out) {

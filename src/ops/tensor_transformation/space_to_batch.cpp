@@ -20,7 +20,7 @@ Result<std::vector<Type>> infer_space_to_batch(const OpCall& call) {
     }
     out[2 + i] = divide_dim(padded, b.block[i]);
   }
-  return tensor_result(x.dtype(), out);
+  return tensor_result(call, x.dtype(), out);
 }
 
 /// The range of steps t >= 0 for which t * block + shift is in [0, size).

@@ -23,7 +23,7 @@ Result<std::vector<Type>> infer_squeeze(const OpCall& call) {
     if (candidate && x.shape()[i] < 0) return one(Type::unranked(x.dtype()));
     if (!candidate || x.shape()[i] != 1) out.push_back(x.shape()[i]);
   }
-  return tensor_result(x.dtype(), out);
+  return tensor_result(call, x.dtype(), out);
 }
 
 Status squeeze_reference(const OpCall& call, std::span<const TensorView> out) {

@@ -13,7 +13,7 @@ Result<std::vector<Type>> infer_transpose(const OpCall& call) {
   if (perm.size() != x.rank()) return call.error("perm", cat(x.rank(), " axes, as many as x has"), cat(perm.size()));
   Shape out;
   for (int64_t a : perm) out.push_back(x.shape()[static_cast<int>(a)]);
-  return tensor_result(x.dtype(), out);
+  return tensor_result(call, x.dtype(), out);
 }
 
 Status transpose_reference(const OpCall& call, std::span<const TensorView> out) {

@@ -40,6 +40,20 @@ TEST(Values, ResizedIntegersAreTruncatedExactly) {
   EXPECT_EQ(resized(Tensor::i32({0, -1}), 1001, "ALIGN_CORNERS")[999], 0);
 }
 
+TEST(Values, InfinitePixelsThatAreHitExactlyStay) {
+  const Tensor x = Tensor::f32({1, 1, 2, 3}, std::vector<float>{1, kInf, 3, -kInf, 5, -kInf});
+  EXPECT_TRUE(call("upsample_bilinear", {{"x", x}, {"align_corners", true}}) == x);
+  EXPECT_TRUE(
+      call("resize_bilinear",
+           {{"x", x}, {"target_size_height", 2}, {"target_size_width", 3}, {"sampling_mode", "ALIGN_CORNERS"}}) == x);
+  const Tensor boxes = Tensor::f32({1, 4}, std::vector<float>{0, 0, 1, 2});
+  EXPECT_EQ(
+      values(call(
+          "crop_resize",
+          {{"x", x}, {"boxes", boxes}, {"target_height", 2}, {"target_width", 3}, {"sampling_mode", "ALIGN_CORNERS"}})),
+      values(x));
+}
+
 /// As numpy.arange(start, end, step).
 TEST(Values, RangesOfInfiniteSteps) {
   auto range = [](float start, float end, float step) {

@@ -96,9 +96,9 @@ void resize_linear_2d(const TensorView& x, const TensorView& y, Sampling mode) {
         const int64_t top = (p * ih + v.low) * iw, bottom = (p * ih + v.high) * iw;
         for (int64_t j = 0; j < ow; ++j) {
           const Tap h = tap_at(grid_point(mode, static_cast<double>(iw), ow, j), iw);
-          const double a = read(top + h.low) * (1 - h.part) + read(top + h.high) * h.part;
-          const double b = read(bottom + h.low) * (1 - h.part) + read(bottom + h.high) * h.part;
-          const double value = a * (1 - v.part) + b * v.part;
+          const double a = mix(read(top + h.low), read(top + h.high), h.part);
+          const double b = mix(read(bottom + h.low), read(bottom + h.high), h.part);
+          const double value = mix(a, b, v.part);
           store_run(y, (p * oh + i) * ow + j, 1, 1, &value);
         }
       }

@@ -151,8 +151,8 @@ Status crop_resize_reference(const OpCall& call, std::span<const TensorView> out
               if (inside(ph, ih) && inside(pw, iw)) {
                 const Tap b = tap_at(pw, iw);
                 const int64_t top = plane + a.low * iw, bottom = plane + a.high * iw;
-                value = (read(top + b.low) * (1 - b.part) + read(top + b.high) * b.part) * (1 - a.part) +
-                        (read(bottom + b.low) * (1 - b.part) + read(bottom + b.high) * b.part) * a.part;
+                value = mix(mix(read(top + b.low), read(top + b.high), b.part),
+                            mix(read(bottom + b.low), read(bottom + b.high), b.part), a.part);
               }
               store_run(y, to, 1, 1, &value);
             }

@@ -23,7 +23,6 @@ constexpr int32_t kNowhere = -1;
 struct Grid {
   std::vector<Tap> rows, columns;
   bool linear = false;
-  bool whole = false;  ///< true: the tap has part 0 and must not read `high`, which may be infinite
   float constant = 0;
 };
 
@@ -105,7 +104,6 @@ std::string grid_of(const ir::OpCall& call, const ir::Shape& x, const ir::Shape&
   // Some modes also shift axes that keep their size, so they are not skipped.
   if (auto resized = call.integer("resized_dims"); !resized.ok() || *resized != 2)
     return "resizing other than the last two dimensions";
-  g.whole = true;
   if (*text == "LINEAR") return linear(mode);
   both([&](int64_t from, int64_t to) {
     return nearest_taps(from, to, [&](int64_t in, int64_t out, int64_t i) {
@@ -149,8 +147,9 @@ void copy_row(std::span<const Run> runs, const float* x, float* y, float constan
   }
 }
 
-void blend(const float* a, const float* b, float part, bool whole, float* y, int64_t n) {
-  if (whole && part == 0) {
+/// With part 0, b has no part in the result, because it may be infinite.
+void blend(const float* a, const float* b, float part, float* y, int64_t n) {
+  if (part == 0) {
     std::memcpy(y, a, static_cast<size_t>(n) * sizeof(float));
     return;
   }
@@ -163,12 +162,15 @@ constexpr int64_t kRowFloats = 8192;  // largest blended row, on the stack
 template <int64_t kLanes>
 void blend_row(const Grid& g, const Tap& row, const float* plane, int64_t width, float* y) {
   float blended[kRowFloats];
-  blend(plane + row.low * width * kLanes, plane + row.high * width * kLanes, row.part, g.whole, blended,
-        width * kLanes);
+  blend(plane + row.low * width * kLanes, plane + row.high * width * kLanes, row.part, blended, width * kLanes);
   for (size_t i = 0; i < g.columns.size(); i++) {
     const Tap& t = g.columns[i];
-    blend(blended + t.low * kLanes, blended + t.high * kLanes, t.part, g.whole, y + static_cast<int64_t>(i) * kLanes,
-          kLanes);
+    if constexpr (kLanes == 1) {
+      const float low = blended[t.low], mixed = low * (1 - t.part) + blended[t.high] * t.part;
+      y[i] = t.part == 0 ? low : mixed;
+    } else {
+      blend(blended + t.low * kLanes, blended + t.high * kLanes, t.part, y + static_cast<int64_t>(i) * kLanes, kLanes);
+    }
   }
 }
 

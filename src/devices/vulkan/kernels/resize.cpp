@@ -42,7 +42,7 @@ struct Params {
 };
 
 struct Wanted {
-  bool linear = false, skips = false;
+  bool linear = false;
   int dims = 2;
   std::function<Line(int64_t in, int64_t out)> line;
 };
@@ -52,18 +52,18 @@ std::optional<Wanted> wanted_of(const ir::OpCall& call) {
   const std::string_view op = call.version().def->name;
   const auto linear = [](const Result<Sampling>& mode) -> std::optional<Wanted> {
     if (!mode.ok()) return std::nullopt;
-    return Wanted{true, false, 2, [mode = *mode](int64_t in, int64_t out) { return Line::of(mode, in, out); }};
+    return Wanted{true, 2, [mode = *mode](int64_t in, int64_t out) { return Line::of(mode, in, out); }};
   };
   if (op == "upsample_nearest_neighbor")
-    return Wanted{false, false, 2, [](int64_t in, int64_t out) { return Line::of(Sampling::default_, in, out); }};
-  if (op == "resize_nearest_neighbor") return Wanted{false, false, 2, Line::half_pixel};
+    return Wanted{false, 2, [](int64_t in, int64_t out) { return Line::of(Sampling::default_, in, out); }};
+  if (op == "resize_nearest_neighbor") return Wanted{false, 2, Line::half_pixel};
   if (op == "upsample_bilinear") return linear(ops::upsampling_of(call));
   const auto mode = ops::sampling_of(call);
   if (op == "resize_bilinear") return linear(mode);
   const auto text = call.text("interpolation_mode");
   const auto dims = call.integer("resized_dims");
   if (!text.ok() || !mode.ok() || !dims.ok()) return std::nullopt;
-  Wanted w{*text == "LINEAR", true, static_cast<int>(*dims), Line::half_pixel};
+  Wanted w{*text == "LINEAR", static_cast<int>(*dims), Line::half_pixel};
   if (w.linear || *mode != Sampling::default_)
     w.line = [mode = *mode, whole = !w.linear](int64_t in, int64_t out) {
       const Line line = Line::of(mode, in, out);
@@ -94,8 +94,8 @@ Match match_resize(const MatchCall& m) {
   const int in = m.call.arg_index("x");
   KernelChoice c = choice_of(m, "vulkan.resize", {"x"}, e);
   set_cost(c, m, wanted->linear ? 4 * static_cast<double>(y.count()) : 0);
-  c.record = [=, linear = wanted->linear, skips = wanted->skips](Recorder& recorder, const RecordArgs& args) {
-    return recorder_of(recorder).dispatch(shader_name("resize", e), {linear, skips},
+  c.record = [=, linear = wanted->linear](Recorder& recorder, const RecordArgs& args) {
+    return recorder_of(recorder).dispatch(shader_name("resize", e), {linear},
                                           {Use::read(view(args.in, in)), Use::write(args.out[0])}, params,
                                           VulkanRecorder::lines(params.count));
   };

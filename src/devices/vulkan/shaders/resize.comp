@@ -6,7 +6,6 @@
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const bool kLinear = false;
-layout(constant_id = 1) const bool kSkips = false;  // what has no weight, which may be infinite
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) writeonly buffer Y { T y[]; };
 layout(push_constant) uniform P {
@@ -29,11 +28,12 @@ Tap tap(int i, int times, int plus, int by, int n) {
   return Tap(low, low + 1, float(at - low * by) / float(by));
 }
 
+// Without weight b has no part in the result, because it may be infinite.
 V mixed(V a, V b, float part) {
 #ifdef IS_INT
   return a;
 #else
-  return kSkips && part == 0.0 ? a : a * (1.0 - part) + b * part;
+  return part == 0.0 ? a : a * (1.0 - part) + b * part;
 #endif
 }
 

@@ -19,6 +19,13 @@ Result<std::string> result_name(const Message& operation) {
   return outputs.empty() ? std::string() : text(outputs[0], "name");
 }
 
+Result<std::vector<Message>> blocks_of(const Message& function) {
+  std::vector<Message> out;
+  for (const Message& entry : MOKA_TRY(function.children("block_specializations")))
+    if (MOKA_TRY(entry.count("value")) > 0) out.push_back(MOKA_TRY(entry.child("value")));
+  return out;
+}
+
 namespace {
 
 /// Whether a constant is the boolean true.
@@ -33,34 +40,67 @@ Result<bool> is_true(const Message& operation) {
   return values.size() == 1 && std::get<bool>(values[0]);
 }
 
-/// The uses of every value in a function by name.
-Result<std::map<std::string, std::vector<Use>>> uses_in(const Message& function) {
-  std::set<std::string> true_values;
-  MOKA_TRY(each(function, "MILSpec.Operation", [&](const Message& op) -> Status {
-    if (MOKA_TRY(text(op, "type")) == "const" && MOKA_TRY(is_true(op))) true_values.insert(MOKA_TRY(result_name(op)));
+/// The uses of constants. Blocks beside each other may use a name for different values.
+class UsesReader {
+ public:
+  /// By the constant's number among the operations of the function.
+  using Uses = std::map<size_t, std::vector<Use>>;
+
+  Result<Uses> read(const Message& function) {
+    for (const Message& block : MOKA_TRY(blocks_of(function))) MOKA_TRY(read_block(block));
+    return std::move(uses_);
+  }
+
+ private:
+  using Inputs = std::map<std::string, std::vector<std::string>>;
+
+  Status read_block(const Message& block) {
+    scopes_.emplace_back();
+    for (const Message& op : MOKA_TRY(block.children("operations"))) {
+      const size_t number = count_++;
+      const std::string type = MOKA_TRY(text(op, "type"));
+      add_uses(type, MOKA_TRY(inputs_of(op)));
+      for (const Message& inner : MOKA_TRY(op.children("blocks"))) MOKA_TRY(read_block(inner));
+      for (const Message& output : MOKA_TRY(op.children("outputs")))
+        scopes_.back()[MOKA_TRY(text(output, "name"))] = number;
+      if (type == "const" && MOKA_TRY(is_true(op))) true_.insert(number);
+    }
+    scopes_.pop_back();
     return {};
-  }));
-  std::map<std::string, std::vector<Use>> out;
-  MOKA_TRY(each(function, "MILSpec.Operation", [&](const Message& op) -> Status {
-    const std::string type = MOKA_TRY(text(op, "type"));
-    std::map<std::string, std::vector<std::string>> inputs;
+  }
+
+  static Result<Inputs> inputs_of(const Message& op) {
+    Inputs out;
     for (const Message& entry : MOKA_TRY(op.children("inputs"))) {
       if (MOKA_TRY(entry.count("value")) == 0) continue;
-      std::vector<std::string>& names = inputs[MOKA_TRY(text(entry, "key"))];
-      for (const Message& binding : MOKA_TRY(MOKA_TRY(entry.child("value")).children("arguments"))) {
-        const std::string kind = MOKA_TRY(binding.which("binding"));
-        if (kind == "name") names.push_back(MOKA_TRY(text(binding, "name")));
-      }
+      std::vector<std::string>& names = out[MOKA_TRY(text(entry, "key"))];
+      for (const Message& binding : MOKA_TRY(MOKA_TRY(entry.child("value")).children("arguments")))
+        if (MOKA_TRY(binding.which("binding")) == "name") names.push_back(MOKA_TRY(text(binding, "name")));
     }
-    for (const auto& [parameter, names] : inputs)
-      for (const std::string& name : names) {
-        const auto& flag = inputs["transpose_" + parameter];
-        out[name].push_back({type, parameter, flag.size() == 1 && true_values.count(flag[0]) > 0});
-      }
-    return {};
-  }));
-  return out;
-}
+    return out;
+  }
+
+  void add_uses(const std::string& type, const Inputs& inputs) {
+    for (const auto& [parameter, names] : inputs) {
+      const auto flag = inputs.find("transpose_" + parameter);
+      const auto by = flag != inputs.end() && flag->second.size() == 1 ? operation_of(flag->second[0]) : std::nullopt;
+      for (const std::string& name : names)
+        if (const auto op = operation_of(name)) uses_[*op].push_back({type, parameter, by && true_.contains(*by)});
+    }
+  }
+
+  /// The operation that gives a value.
+  std::optional<size_t> operation_of(const std::string& name) const {
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+      if (const auto it = scope->find(name); it != scope->end()) return it->second;
+    return std::nullopt;
+  }
+
+  size_t count_ = 0;
+  std::vector<std::map<std::string, size_t>> scopes_;
+  std::set<size_t> true_;
+  Uses uses_;
+};
 
 Result<std::optional<Found>> read_constant(const Message& op, const std::vector<Use>& uses, Form form) {
   const std::optional<Found> none;
@@ -116,12 +156,15 @@ Result<std::vector<Found>> constants_of(const format::ModelSource& source) {
   MOKA_TRY(each(source.specification, "MILSpec.Function", [&](const Message& function) -> Status {
     ++programs;
     const Form form = MOKA_TRY(form_of(function));
-    const auto uses = MOKA_TRY(uses_in(function));
+    const auto uses = MOKA_TRY(UsesReader().read(function));
+    size_t count = 0;
     return each(function, "MILSpec.Operation", [&](const Message& op) -> Status {
-      const auto it = uses.find(MOKA_TRY(result_name(op)));
+      const size_t number = count++;
+      const auto it = uses.find(number);
       if (it == uses.end()) return {};
       if (auto found = MOKA_TRY(read_constant(op, it->second, form))) {
         found->function = programs - 1;
+        found->number = number;
         out.push_back(*std::move(found));
       }
       return {};

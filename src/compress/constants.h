@@ -25,12 +25,15 @@ struct Found {
   std::vector<Use> uses;
   Form form = Form::ios16;
   size_t function = 0;  ///< its number among the functions of the model
+  size_t number = 0;    ///< among the operations of the function, which count before those in their blocks
 };
 
 /// The only value of a field, or an empty text.
 Result<std::string> text(const format::Message& message, std::string_view field);
 /// The name of an operation's first result.
 Result<std::string> result_name(const format::Message& operation);
+/// The blocks of a function, one for each opset.
+Result<std::vector<format::Message>> blocks_of(const format::Message& function);
 
 /// Calls `visit` with each message of the type inside, at any depth.
 template <class Visit>

@@ -18,27 +18,37 @@ struct Replacement {
   Form form = Form::ios16;
 };
 
-/// Replaces constants by name in all blocks of a function.
-Status replace(const Message& model, const std::map<std::string, Replacement>& by_name, format::WeightFile& file) {
-  return each(model, "MILSpec.Block", [&](Message block) -> Status {
+/// By the constant's number among the operations of the function.
+using Replacements = std::map<size_t, Replacement>;
+
+/// Replaces constants of one function.
+class Replacer {
+ public:
+  Replacer(const Replacements& replacements, format::WeightFile& file) : replacements_(replacements), file_(file) {}
+
+  Status run(Message block) {
     std::vector<Message> operations;
     bool changed = false;
     for (const Message& op : MOKA_TRY(block.children("operations"))) {
-      const auto it = MOKA_TRY(text(op, "type")) == "const" ? by_name.find(MOKA_TRY(result_name(op))) : by_name.end();
-      if (it == by_name.end()) {
+      const auto it = replacements_.find(count_++);
+      for (const Message& inner : MOKA_TRY(op.children("blocks"))) MOKA_TRY(run(inner));
+      if (it == replacements_.end()) {
         operations.push_back(op);
         continue;
       }
       changed = true;
-      for (Message& made : MOKA_TRY(operations_of(*it->second.encoding, it->first, it->second.form, file)))
-        operations.push_back(made);
+      const std::string name = MOKA_TRY(result_name(op));
+      for (Message& made : MOKA_TRY(operations_of(*it->second.encoding, name, it->second.form, file_)))
+        operations.push_back(std::move(made));
     }
-    if (!changed) return {};
-    MOKA_TRY(block.clear("operations"));
-    for (const Message& op : operations) MOKA_TRY(block.set("operations", op));
-    return {};
-  });
-}
+    return changed ? block.set_all("operations", operations) : Status();
+  }
+
+ private:
+  const Replacements& replacements_;
+  format::WeightFile& file_;
+  size_t count_ = 0;
+};
 
 }  // namespace
 
@@ -63,7 +73,7 @@ Result<std::vector<Outcome>> compress_programs(format::ModelSource& source, cons
   MOKA_TRY(make_all(work, made, make, progress));
 
   std::vector<Outcome> out;
-  std::vector<std::map<std::string, Replacement>> by_function;
+  std::vector<Replacements> by_function;
   for (size_t i = 0; i < found.size(); ++i) {
     const size_t original = first.at(key_of(found[i]));
     if (original != i) {
@@ -75,13 +85,16 @@ Result<std::vector<Outcome>> compress_programs(format::ModelSource& source, cons
     out.push_back(made[i].outcome);
     by_function.resize(std::max(by_function.size(), found[i].function + 1));
     if (made[original].encoding)
-      by_function[found[i].function][found[i].name] = {&*made[original].encoding, found[i].form};
+      by_function[found[i].function][found[i].number] = {&*made[original].encoding, found[i].form};
   }
   format::WeightFile file;
   size_t function = 0;
   MOKA_TRY(each(source.specification, "MILSpec.Function", [&](const Message& message) -> Status {
     const size_t index = function++;
-    return index < by_function.size() ? replace(message, by_function[index], file) : Status();
+    if (index >= by_function.size()) return {};
+    Replacer replacer(by_function[index], file);
+    for (const Message& block : MOKA_TRY(blocks_of(message))) MOKA_TRY(replacer.run(block));
+    return {};
   }));
   MOKA_TRY(finish(source, store, file));
   return out;

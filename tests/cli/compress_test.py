@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 from case import MODELS, Case, moka
+from model_files import array_feature, write_program, write_weights
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 MODEL = GOLDEN / "cached" / "model.mlpackage"
@@ -15,6 +16,30 @@ MODEL = GOLDEN / "cached" / "model.mlpackage"
 
 def size(package):
     return sum(p.stat().st_size for p in Path(package).rglob("*.bin"))
+
+
+BRANCHES = """program(1.3)
+{{
+    func main<ios18>(tensor<fp32, [1, 8]> x) {{
+        tensor<fp32, []> s = reduce_sum(x = x, keep_dims = bool(false))[name = string("s")];
+        bool c = greater(x = s, y = fp32(0))[name = string("c")];
+        tensor<fp32, [1, 8]> y = cond(pred = c)[name = string("y")] {{
+            block yes() {{
+                tensor<fp32, [8, 8]> wa = const()[name = string("wa"), val = tensor<fp32, [8, 8]>{0}];
+                tensor<fp32, [1, 8]> ra = linear(x = x, weight = wa)[name = string("ra")];
+            }} -> (ra);
+            block no() {{
+                tensor<fp32, [8, 8]> wb = const()[name = string("wb"), val = tensor<fp32, [8, 8]>{1}];
+                bool t = const()[name = string("t"), val = bool(true)];
+                tensor<fp32, [1, 8]> rb = matmul(x = x, y = wb, transpose_y = t)[name = string("rb")];
+            }} -> (rb);
+        }};
+    }} -> (y);
+}}
+"""
+
+def diagonal(value):
+    return [value if i % 9 == 0 else 0.0 for i in range(64)]
 
 
 class Compress(Case):
@@ -59,6 +84,30 @@ class Compress(Case):
             first, second = self.compress("--least", 16, *form, model=model)["weights"]
             self.assertEqual(first["skipped"], "it has values that are not finite")
             self.assertTrue(second["form"])
+
+    def program(self, name, text, *weights, inputs=(("x", [1, 8]),), outputs=(("y", [1, 8]),), kind=None, spec=9):
+        compiled, package = self.folder / f"{name}.mlmodelc", self.folder / f"{name}.mlpackage"
+        values = write_weights(compiled, *weights)
+        features = [[array_feature(*f, *([kind] if kind else [])) for f in some] for some in (inputs, outputs)]
+        write_program(compiled, text(values), *features, spec_version=spec)
+        self.ends(0, "decompile", compiled, package)
+        return package
+
+    def first(self, model, x, *options):
+        values = self.answer("predict", model, "-i", f"x={x}", *options)["outputs"]["y"]["values"]
+        return values[0][0]
+
+    def test_blocks_beside_each_other_keep_their_weights(self):
+        weights = ("f", diagonal(1.0)), ("f", diagonal(3.0))
+        model = self.program("branches", lambda values: BRANCHES.format(*values), *weights)
+        specification = next(model.rglob("*.mlmodel"))
+        specification.write_bytes(specification.read_bytes().replace(b"wb", b"wa").replace(b"rb", b"ra"))
+        up, down = [[1.0] * 8], [[-1.0] * 8]
+        self.assertEqual((self.first(model, up), self.first(model, down)), (1, -3))
+        for form in (("--linear", 8), ("--palette", 4), ("--prune", 0.5)):
+            self.compress("--least", 16, *form, model=model)
+            self.assertAlmostEqual(self.first(self.out, up), 1, delta=0.01, msg=form)
+            self.assertAlmostEqual(self.first(self.out, down), -3, delta=0.03, msg=form)
 
     def test_unchanged_weights_keep_their_values(self):
         self.compress("--layer", "*=none")

@@ -46,7 +46,7 @@ def text(s):
 def write_program(folder, mil, inputs, outputs, states=(), spec_version=9, metadata=b""):
     """An .mlmodelc of type mlProgram with one function."""
     folder = Path(folder)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     description = b"".join(field(1, f) for f in inputs)
     description += b"".join(field(10, f) for f in outputs)
     description += b"".join(field(13, f) for f in states)
@@ -57,6 +57,21 @@ def write_program(folder, mil, inputs, outputs, states=(), spec_version=9, metad
     (folder / "coremldata.bin").write_bytes(data)
     (folder / "model.mil").write_text(mil)
     return str(folder)
+
+
+def write_weights(folder, *weights):
+    """The weight file of a compiled model from (code of struct, numbers). Returns text of a value for each, by a type."""
+    data, values = b"", []
+    for code, numbers in weights:
+        offset = 64 + len(data)
+        raw = struct.pack(f"<{len(numbers)}{code}", *numbers)
+        data += struct.pack("<IIQQQ", 0xDEADBEEF, {"e": 1, "f": 2}[code], len(raw), offset + 64, 0).ljust(64, b"\0") + raw
+        data += bytes(-len(data) % 64)
+        values.append(f'(BLOBFILE(path = string("@model_path/weights/weight.bin"), offset = uint64({offset})))')
+    path = Path(folder) / "weights" / "weight.bin"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(struct.pack("<II", len(weights), 2).ljust(64, b"\0") + data)
+    return values
 
 
 def write_accumulator(folder):

@@ -59,7 +59,8 @@ Result<std::vector<float>> values_of(const Found& found, const format::WeightSto
 
 std::string key_of(const Found& found) {
   const auto axes = axes_of(found);
-  std::string out = cat(found.file, "@", found.offset, axes ? cat(" ", axes->output, " ", axes->input) : "");
+  const char* form = found.form == Form::ios18 ? " ios18" : " ios16";
+  std::string out = cat(found.file, "@", found.offset, form, axes ? cat(" ", axes->output, " ", axes->input) : "");
   for (const int64_t size : found.shape) out += cat(" ", size);
   return out;
 }

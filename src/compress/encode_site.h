@@ -19,7 +19,7 @@ format::WeightStore store_of(const format::ModelSource& source);
 /// The elements of a constant. Errors: malformed.
 Result<std::vector<float>> values_of(const Found& found, const format::WeightStore& store);
 
-/// Constants of the same key have the same place, shape and axes, and are encoded once.
+/// Constants of the same key have the same place, form, shape and axes, and are encoded once.
 std::string key_of(const Found& found);
 Site site_of(const Found& found, bool shared);
 

@@ -38,6 +38,15 @@ BRANCHES = """program(1.3)
 }}
 """
 
+PRODUCT = """program(1.3)
+{{
+    func main<{0}>(tensor<fp32, [1, 8]> x) {{
+        tensor<fp32, [8, 8]> w = const()[name = string("w"), val = tensor<fp32, [8, 8]>{1}];
+        tensor<fp32, [1, 8]> y = linear(x = x, weight = w)[name = string("y")];
+    }} -> (y);
+}}
+"""
+
 def diagonal(value):
     return [value if i % 9 == 0 else 0.0 for i in range(64)]
 
@@ -108,6 +117,18 @@ class Compress(Case):
             self.compress("--least", 16, *form, model=model)
             self.assertAlmostEqual(self.first(self.out, up), 1, delta=0.01, msg=form)
             self.assertAlmostEqual(self.first(self.out, down), -3, delta=0.03, msg=form)
+
+    def test_functions_of_several_opsets(self):
+        weight = "f", [(i % 13 - 6) / 4 for i in range(64)]
+        new = self.program("new", lambda values: PRODUCT.format("ios18", *values), weight)
+        old = self.program("old", lambda values: PRODUCT.format("ios16", *values), weight, spec=7)
+        both, x = self.folder / "both.mlpackage", [[1, 2, 3, 4, 5, 6, 7, 8]]
+        self.ends(0, "edit", new, "--add-function", f"old={old}", "-o", both)
+        expected = sum((k + 1) * (k % 13 - 6) / 4 for k in range(8))
+        for form in (("--linear", 8), ("--palette", 8)):
+            self.compress("--least", 16, *form, model=both)
+            for function in ("main", "old"):
+                self.assertAlmostEqual(self.first(self.out, x, "--function", function), expected, delta=0.5)
 
     def test_unchanged_weights_keep_their_values(self):
         self.compress("--layer", "*=none")

@@ -92,20 +92,46 @@ std::optional<Content> content_of(BlobType type, bool positive) {
 
 using Place = std::pair<std::string, int64_t>;  // a file and the offset of a blob
 
-/// The names of values that choose elements of others.
-Result<std::set<std::string>> indices_of(const Message& block) {
+/// Whether a parameter chooses elements of others, or says which elements of a sparse weight are stored.
+bool is_structure(std::string_view type, std::string_view parameter) {
+  if (type.starts_with("constexpr_")) return parameter.ends_with("mask");
+  const bool chooses = type.starts_with("gather") || type.starts_with("scatter") || type.starts_with("one_hot");
+  return chooses && parameter == "indices";
+}
+
+/// The names of values for parameters of structure.
+Result<std::set<std::string>> structures_of(const Message& block) {
   std::set<std::string> out;
   for (const Message& op : MOKA_TRY(block.children("operations"))) {
     const std::string type = MOKA_TRY(text_of(op, "type"));
-    if (type.starts_with("gather") || type.starts_with("scatter") || type.starts_with("one_hot"))
-      for (const Message& entry : MOKA_TRY(op.children("inputs")))
-        if (MOKA_TRY(has_text(entry, "key", "indices")))
-          for (const Message& argument : MOKA_TRY(entry.children("value")))
-            for (const Message& binding : MOKA_TRY(argument.children("arguments")))
-              out.insert(MOKA_TRY(text_of(binding, "name")));
-    for (const Message& inner : MOKA_TRY(op.children("blocks"))) out.merge(MOKA_TRY(indices_of(inner)));
+    for (const Message& entry : MOKA_TRY(op.children("inputs")))
+      if (is_structure(type, MOKA_TRY(text_of(entry, "key"))))
+        for (const Message& argument : MOKA_TRY(entry.children("value")))
+          for (const Message& binding : MOKA_TRY(argument.children("arguments")))
+            out.insert(MOKA_TRY(text_of(binding, "name")));
+    for (const Message& inner : MOKA_TRY(op.children("blocks"))) out.merge(MOKA_TRY(structures_of(inner)));
   }
   return out;
+}
+
+Result<Place> place_of(const Message& value) {
+  const Message blob = MOKA_TRY(value.child("blobFileValue"));
+  return Place{std::string(format::WeightStore::relative_name(MOKA_TRY(text_of(blob, "fileName")))),
+               MOKA_TRY(integer_of(blob, "offset"))};
+}
+
+/// The blobs that an operation itself has for parameters of structure.
+Status keep_structure(const Message& op, std::set<Place>& kept) {
+  const std::string type = MOKA_TRY(text_of(op, "type"));
+  for (const char* parameters : {"inputs", "attributes"})
+    for (const Message& entry : MOKA_TRY(op.children(parameters))) {
+      if (!is_structure(type, MOKA_TRY(text_of(entry, "key")))) continue;
+      MOKA_TRY(for_messages(entry, "MILSpec.Value", [&](const Message& value) -> Status {
+        if (MOKA_TRY(value.which("value")) == std::string("blobFileValue")) kept.insert(MOKA_TRY(place_of(value)));
+        return {};
+      }));
+    }
+  return {};
 }
 
 Status strip_value(Message value, const TensorType& type, Filler& filler) {
@@ -136,17 +162,16 @@ Status strip_value(Message value, const TensorType& type, Filler& filler) {
 /// Strips the message, and notes which blobs of weight files stay and which must not be negative.
 Status strip_program(const Message& model, Filler& filler, std::set<Place>& kept, std::set<Place>& positive) {
   for (const ProgramFunction& function : MOKA_TRY(program_functions(model))) {
-    const std::set<std::string> indices = MOKA_TRY(indices_of(function.block));
+    const std::set<std::string> structures = MOKA_TRY(structures_of(function.block));
     MOKA_TRY(for_messages(function.block, "MILSpec.Operation", [&](const Message& op) -> Status {
       bool keeps = false;
-      for (const std::string& name : MOKA_TRY(values_defined(op))) keeps |= indices.contains(name);
+      for (const std::string& name : MOKA_TRY(values_defined(op))) keeps |= structures.contains(name);
+      MOKA_TRY(keep_structure(op, kept));
       return for_messages(op, "MILSpec.Value", [&](const Message& value) -> Status {
         const auto type = MOKA_TRY(tensor_type(MOKA_TRY(child_or_empty(value, "type"))));
         if (!type) return {};
         if (MOKA_TRY(value.which("value")) == std::string("blobFileValue")) {
-          const Message blob = MOKA_TRY(value.child("blobFileValue"));
-          const Place place{std::string(format::WeightStore::relative_name(MOKA_TRY(text_of(blob, "fileName")))),
-                            MOKA_TRY(integer_of(blob, "offset"))};
+          const Place place = MOKA_TRY(place_of(value));
           if (keeps) kept.insert(place);
           if (type->shape.size() < 2) positive.insert(place);
           return {};

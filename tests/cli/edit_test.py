@@ -72,6 +72,14 @@ class Edit(Case):
         self.assertIn("'depth=3'", self.ends(2, "edit", out, "--image", "x=rgb,depth=3", "-o", out).stderr)
         self.assertIn("cannot be read", self.ends(2, "edit", out, "--labels", "absent.txt", "-o", out).stderr)
 
+    def test_stripped_weights_stay_sparse(self):
+        model = Path(__file__).resolve().parents[1] / "golden" / "cached" / "model.mlpackage"
+        sparse, out = self.folder / "Sparse.mlpackage", self.folder / "Edited.mlpackage"
+        self.ends(0, "compress", model, "--prune", 0.5, "--least", 16, "-o", sparse)
+        for what in ("zeros", "random"):
+            self.ends(0, "edit", sparse, "--strip", what, "-o", out)
+            self.assertIn("outputs", self.answer("predict", out, "-i", "random"))
+
     def test_pipelines_functions_and_halves(self):
         model, out = self.model(), self.folder / "Edited.mlpackage"
         self.ends(0, "edit", model, "--rename", "x=y,y=z", "-o", self.folder / "Next.mlpackage")

@@ -13,8 +13,11 @@ Result<NetworkMade> encode_network_weight(const NetworkWeight& weight, const Rec
   out.outcome.skipped = refusal(weight, values, recipe);
   if (!out.outcome.skipped.empty()) return out;
   out.encoding = encode(weight, values, recipe);
-  MOKA_TRY(compare(values, out.encoding->decoded, false, out.outcome));
-  out.outcome.bytes_after = out.encoding->bytes;
+  compare(values, out.encoding->decoded, false, out.outcome);
+  if (out.outcome.skipped.empty())
+    out.outcome.bytes_after = out.encoding->bytes;
+  else
+    out.encoding.reset();
   return out;
 }
 

@@ -69,22 +69,23 @@ Site site_of(const Found& found, bool shared) {
   return {found.name, found.uses[0].type, found.shape, found.half, shared, count_of(found.shape)};
 }
 
-Status compare(const std::vector<float>& values, const std::vector<float>& decoded, bool pruned, Outcome& outcome) {
-  double signal = 0, noise = 0, largest = 0;
+void compare(const std::vector<float>& values, const std::vector<float>& decoded, bool pruned, Outcome& outcome) {
+  double signal = 0, noise = 0, largest = 0, peak = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     const double error = static_cast<double>(decoded[i]) - values[i];
     signal += static_cast<double>(values[i]) * values[i];
     noise += error * error;
     largest = std::max(largest, std::abs(error));
-    outcome.largest_error = std::max(outcome.largest_error, std::abs(static_cast<double>(values[i])));
+    peak = std::max(peak, std::abs(static_cast<double>(values[i])));
   }
-  const double peak = std::exchange(outcome.largest_error, largest);
-  outcome.signal_to_noise = noise == 0 ? INFINITY : 10 * std::log10(signal / noise);
   // No form moves a value further than the range of the weight, and pruning only moves values to zero.
   constexpr double slack = 1.01;
-  if (!std::isfinite(noise) || largest > peak * (pruned ? slack : 2 * slack))
-    return fail(ErrorCode::internal, "weight '", outcome.site.name, "': what was written differs from it by ", largest);
-  return {};
+  if (!std::isfinite(noise) || largest > peak * (pruned ? slack : 2 * slack)) {
+    outcome.skipped = cat("this form differs from it by up to ", largest);
+    return;
+  }
+  outcome.largest_error = largest;
+  outcome.signal_to_noise = noise == 0 ? INFINITY : 10 * std::log10(signal / noise);
 }
 
 Result<Made> encode_site(const Found& found, const Site& site, const Recipe& recipe, const format::WeightStore& store) {
@@ -121,8 +122,11 @@ Result<Made> encode_site(const Found& found, const Site& site, const Recipe& rec
     out.encoding = compress::encode(weight, *palette, found.form, kept);
   else
     out.encoding = encode_sparse(weight, kept, found.form);
-  MOKA_TRY(compare(values, out.encoding->decoded, recipe.prune.has_value(), out.outcome));
-  out.outcome.bytes_after = out.encoding->bytes;
+  compare(values, out.encoding->decoded, recipe.prune.has_value(), out.outcome);
+  if (skipped.empty())
+    out.outcome.bytes_after = out.encoding->bytes;
+  else
+    out.encoding.reset();
   return out;
 }
 

@@ -23,16 +23,15 @@ Result<std::vector<float>> values_of(const Found& found, const format::WeightSto
 std::string key_of(const Found& found);
 Site site_of(const Found& found, bool shared);
 
-/// Sets the errors of an outcome. Error internal: values differ by more than a form can make them differ.
-Status compare(const std::vector<float>& values, const std::vector<float>& decoded, bool pruned, Outcome& outcome);
+/// Sets the errors of an outcome. If values differ by more than a form can make them differ, sets `skipped` instead.
+void compare(const std::vector<float>& values, const std::vector<float>& decoded, bool pruned, Outcome& outcome);
 
 struct Made {
   Outcome outcome;
   std::optional<Encoding> encoding;  ///< nullopt: it was skipped
 };
 
-/// Encodes a constant by a recipe that does not keep it, and compares the result with its source. Errors: malformed,
-/// and internal if a decoded weight differs from its source by more than its form allows.
+/// Encodes a constant by a recipe that does not keep it, and compares the result with its source. Error: malformed.
 Result<Made> encode_site(const Found& found, const Site& site, const Recipe& recipe, const format::WeightStore& store);
 
 }  // namespace moka::compress

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/half.h"
 #include "compress/blocks.h"
 #include "compress/scale.h"
 
@@ -27,6 +28,12 @@ Blocks blocks_of(const Weight& weight, const Linear& linear) {
   return out;
 }
 
+/// The next smaller positive number of the weight's type.
+float below(float scale, bool half) {
+  if (!half) return std::nextafter(scale, 0.0F);
+  return half::to_float(static_cast<uint16_t>(half::from_float(scale) - 1));
+}
+
 }  // namespace
 
 Scale scale_of(float least, float most, const Linear& linear, bool half) {
@@ -49,6 +56,9 @@ Scale scale_of(float least, float most, const Linear& linear, bool half) {
     const double zero = (double{1} * range.least * most - double{1} * range.most * least) / width;
     out.zero = std::clamp(static_cast<int>(std::nearbyint(zero)), range.least, range.most);
   }
+  // Where the scale was rounded up, the product with the furthest integer may exceed the type.
+  const auto furthest = static_cast<float>(std::max(out.zero - range.least, range.most - out.zero));
+  while (!std::isfinite(rounded(furthest * out.scale, half))) out.scale = below(out.scale, half);
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "compress/blocks.h"
 #include "compress/kmeans.h"
@@ -20,6 +21,15 @@ Bytes pack_from_the_top(const std::vector<uint8_t>& codes, unsigned bits) {
   }
   if (count > 0) (*out)[at] = static_cast<std::byte>(held << (byte - count));
   return {*out, out};
+}
+
+/// Whether floats hold the product of the greatest code and the scale.
+bool fits(std::span<const float> values, const Linear& linear) {
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  const double least = *low, most = *high, steps = (1U << linear.bits) - 1;
+  const double scale =
+      linear.symmetric ? 2 * std::max(std::abs(least), std::abs(most)) / (steps - 1) : (most - least) / steps;
+  return steps * scale <= std::numeric_limits<float>::max();
 }
 
 NetworkEncoding encode_linear(const NetworkWeight& weight, std::span<const float> values, const Linear& linear) {
@@ -43,6 +53,8 @@ NetworkEncoding encode_linear(const NetworkWeight& weight, std::span<const float
       least[b] = -half * scale[b];
     } else {
       scale[b] = (most[b] - least[b]) / steps;
+      // It may have been rounded up.
+      while (!std::isfinite(steps * scale[b])) scale[b] = std::nextafter(scale[b], 0.0F);
     }
     out.scale.push_back(scale[b]);
     out.bias.push_back(least[b]);
@@ -104,6 +116,7 @@ std::string refusal(const NetworkWeight& weight, std::span<const float> values, 
     if (linear->bits < 1 || linear->bits > most) return cat("expected 1 to 8 bits, got ", linear->bits);
     if (linear->symmetric && linear->bits != most)
       return "integers of a neural network with less than 8 bits are asymmetric";
+    if (!fits(values, *linear)) return "its values are further apart than floats can hold";
     if (linear->granularity == Granularity::block) return "blocks need an ML program for iOS 18";
   }
   if (const auto* palette = std::get_if<Palette>(&recipe.form)) {

@@ -50,14 +50,21 @@ std::vector<float> scales_of(const Weight& weight) {
   return out;
 }
 
+/// A value between two others as numpy computes it, and in doubles where its floats overflow.
+float between(float low, float high, size_t step, size_t last) {
+  const float part = (high - low) * static_cast<float>(step);
+  if (std::isfinite(part)) return low + part / static_cast<float>(last);
+  const double share = static_cast<double>(step) / static_cast<double>(last);
+  return static_cast<float>(low + (static_cast<double>(high) - low) * share);
+}
+
 std::vector<float> palette_of(std::span<const float> values, const Palette& palette) {
   const size_t entries = size_t{1} << palette.bits;
   if (palette.vector > 1) return vector_centers(values, static_cast<size_t>(palette.vector), entries);
   if (palette.mode != Palette::Mode::uniform) return centers_of(values, entries);
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   std::vector<float> out;
-  for (size_t i = 0; i < entries; ++i)
-    out.push_back(*low + (*high - *low) * static_cast<float>(i) / static_cast<float>(entries - 1));
+  for (size_t i = 0; i < entries; ++i) out.push_back(between(*low, *high, i, entries - 1));
   return out;
 }
 

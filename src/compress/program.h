@@ -48,9 +48,9 @@ using Chooser = std::function<Recipe(const Site&)>;
 using Progress = std::function<void(size_t done, size_t total)>;
 
 /// Calls `choose` for each weight in order, and compresses the weights for which it returns a recipe. Decodes each
-/// compressed weight and compares it with its source. Puts all weights of programs into one file. Errors: unsupported
-/// (no ML program or neural network, or a program for iOS 15), malformed, internal (a decoded weight differs from its
-/// source by more than its form allows).
+/// compressed weight and compares it with its source; one that differs by more than its form allows is skipped. Puts
+/// all weights of programs into one file. Errors: unsupported (no ML program or neural network, or a program for iOS
+/// 15), malformed.
 Result<std::vector<Outcome>> compress(format::ModelSource& source, const Chooser& choose,
                                       const Progress& progress = nullptr);
 

@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 from case import MODELS, Case, moka
-from model_files import array_feature, write_program, write_weights
+from model_files import FLOAT16, array_feature, write_program, write_weights
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 MODEL = GOLDEN / "cached" / "model.mlpackage"
@@ -43,6 +43,15 @@ PRODUCT = """program(1.3)
     func main<{0}>(tensor<fp32, [1, 8]> x) {{
         tensor<fp32, [8, 8]> w = const()[name = string("w"), val = tensor<fp32, [8, 8]>{1}];
         tensor<fp32, [1, 8]> y = linear(x = x, weight = w)[name = string("y")];
+    }} -> (y);
+}}
+"""
+
+MASKED = """program(1.3)
+{{
+    func main<ios18>(tensor<{0}, [8, 8]> x) {{
+        tensor<{0}, [8, 8]> mask = const()[name = string("mask"), val = tensor<{0}, [8, 8]>{1}];
+        tensor<{0}, [8, 8]> y = add(x = x, y = mask)[name = string("y")];
     }} -> (y);
 }}
 """
@@ -129,6 +138,18 @@ class Compress(Case):
             self.compress("--least", 16, *form, model=both)
             for function in ("main", "old"):
                 self.assertAlmostEqual(self.first(self.out, x, "--function", function), expected, delta=0.5)
+
+    def test_masks_of_the_least_number(self):
+        for name, code, least, kind in (("fp16", "e", -65504.0, FLOAT16), ("fp32", "f", -3.4028234663852886e38, None)):
+            numbers = [0.0 if i % 8 <= i // 8 else least for i in range(64)]
+            features = {"inputs": [("x", [8, 8])], "outputs": [("y", [8, 8])]}
+            model = self.program(name, lambda values: MASKED.format(name, *values), (code, numbers), kind=kind, **features)
+            for form in ((8,), (4,), (8, "--asymmetric"), (8, "--unsigned"), (8, "--per", "tensor")):
+                (weight,) = self.compress("--least", 16, "--linear", *form, model=model)["weights"]
+                self.assertTrue(weight["form"], weight)
+                got = self.answer("predict", self.out, "-i", f"x={[[0.0] * 8] * 8}")["outputs"]["y"]["values"]
+                for i, number in enumerate(numbers):
+                    self.assertAlmostEqual(got[i // 8][i % 8] / least, number / least, delta=0.01, msg=form)
 
     def test_unchanged_weights_keep_their_values(self):
         self.compress("--layer", "*=none")

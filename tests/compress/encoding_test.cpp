@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/half.h"
 #include "compress/blocks.h"
 #include "compress/kmeans.h"
 
@@ -221,6 +223,44 @@ TEST(Compress, PacksCodesOfAllWidths) {
     EXPECT_EQ(packed.size(), (77 * bits + 7) / 8);
     for (size_t i = 0; i < codes.size(); ++i) EXPECT_EQ(unpack(packed.data(), bits, i), codes[i]) << bits << " " << i;
   }
+}
+
+TEST(Compress, ScalesOfTheLeastNumbersStayFinite) {
+  constexpr float most = std::numeric_limits<float>::max(), most_half = 65504;
+  for (const bool half : {true, false})
+    for (const unsigned bits : {4U, 8U})
+      for (const bool symmetric : {true, false})
+        for (const bool is_signed : {true, false})
+          for (const float sign : {-1.0F, 1.0F}) {
+            const float extreme = sign * (half ? most_half : most);
+            std::vector<float> values(64, 0);
+            for (size_t i = 0; i < values.size(); i += 3) values[i] = extreme;
+            const Encoding made = encode(Weight{{8, 8}, half, values}, Linear{bits, symmetric, is_signed}, Form::ios18);
+            for (size_t i = 0; i < values.size(); ++i)
+              EXPECT_NEAR(made.decoded[i] / extreme, values[i] / extreme, 0.01)
+                  << half << bits << symmetric << is_signed << " at " << i;
+          }
+  // The largest half whose product with 127 rounds to a finite half, by numpy.
+  std::vector<float> mask(64, 0);
+  mask[5] = -most_half;
+  const Encoding made = encode(Weight{{8, 8}, true, mask}, Linear{8, true, true, Granularity::tensor}, Form::ios18);
+  uint16_t scale = 0;
+  std::memcpy(&scale, part(made, "scale").data.data(), sizeof scale);
+  EXPECT_EQ(half::to_float(scale), 515.5F);
+}
+
+TEST(Compress, UniformPalettesOfTheWholeRange) {
+  constexpr float most = std::numeric_limits<float>::max();
+  std::vector<float> values(64, 0);
+  values[3] = most;
+  values[9] = -most;
+  Palette palette;
+  palette.mode = Palette::Mode::uniform;
+  palette.bits = 2;
+  const Encoding made = encode(Weight{{8, 8}, false, values}, palette, Form::ios18);
+  EXPECT_EQ(made.decoded[3], most);
+  EXPECT_EQ(made.decoded[9], -most);
+  EXPECT_NEAR(std::abs(made.decoded[0]) / most, 1.0 / 3, 1e-6);
 }
 
 TEST(Compress, RefusesWhatCannotBeMade) {

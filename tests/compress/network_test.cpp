@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/half.h"
@@ -131,6 +132,23 @@ TEST(CompressNetwork, FormsThatNetworksLackAreRefused) {
         {Recipe{std::nullopt, Palette{1, Palette::Mode::unique}}, "different"},
         {Recipe{std::nullopt, Half{}}, "halves"}})
     EXPECT_NE(refusal(weight, values, recipe).find(words), std::string::npos) << refusal(weight, values, recipe);
+}
+
+TEST(CompressNetwork, WeightsOfTheWholeRangeAreSkippedOrFinite) {
+  constexpr float most = std::numeric_limits<float>::max();
+  for (const float least : {-most, 0.0F}) {
+    const std::vector<float> values{least, most, most / 4, least / 2};
+    NetworkWeight weight{*format::Message::make("WeightParams"), "w", "innerProduct", {2, 2}};
+    ASSERT_TRUE(weight.params.set_packed("floatValue", Bytes::copy_of(std::as_bytes(std::span(values)))).ok());
+    for (const Linear& linear : {Linear{8}, Linear{8, false}, Linear{8, false, true, Granularity::tensor}}) {
+      const auto made = encode_network_weight(weight, {std::nullopt, linear});
+      ASSERT_TRUE(made.ok());
+      EXPECT_EQ(made->encoding.has_value(), least == 0 && !linear.symmetric);
+      EXPECT_EQ(made->outcome.skipped.empty(), made->encoding.has_value());
+      for (size_t i = 0; made->encoding && i < values.size(); ++i)
+        EXPECT_NEAR(made->encoding->decoded[i] / most, values[i] / most, 0.005);
+    }
+  }
 }
 
 }  // namespace

@@ -55,8 +55,8 @@ class Ranges {
       least = std::min(least, value);
       greatest = std::max(greatest, value);
     }
-    add(name, least);
-    add(name, is_number ? greatest : INFINITY);
+    add(name, is_number ? static_cast<double>(least) : -INFINITY);
+    add(name, is_number ? static_cast<double>(greatest) : INFINITY);
   }
 
   void add(std::string_view name, double value) {

@@ -148,7 +148,8 @@ Status complete_ranges(const editing::ProgramFunction& function, ValueRanges& ra
     for (const auto& group : groups) {
       std::vector<ValueRange*> members;
       for (const std::string& name : group)
-        if (const auto it = ranges.find(name); it != ranges.end()) members.push_back(&it->second);
+        if (const auto it = ranges.find(name); it != ranges.end() && it->second.is_finite())
+          members.push_back(&it->second);
       if (members.empty()) continue;
       ValueRange all = *members[0];
       for (const ValueRange* r : members) all = {std::min(all.least, r->least), std::max(all.greatest, r->greatest)};

@@ -22,8 +22,8 @@ struct ActivationSites {
 Result<ActivationSites> activation_sites(const editing::ProgramFunction& function, const ValueRanges& ranges,
                                          const Activations& activations);
 
-/// Completes the measured ranges. A cast between floats gets the range of its input, because it may not run. All values
-/// of a concatenation get one common range.
+/// Completes the measured ranges. A cast between floats gets the range of its input, because it may not run. The
+/// finite ranges in a concatenation become one.
 Status complete_ranges(const editing::ProgramFunction& function, ValueRanges& ranges);
 
 }  // namespace moka::compress

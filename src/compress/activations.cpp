@@ -1,7 +1,5 @@
 #include "compress/activations.h"
 
-#include <cmath>
-
 #include "compress/activation_sites.h"
 #include "compress/constants.h"
 #include "compress/scale.h"
@@ -99,8 +97,6 @@ class ActivationWriter {
     if (!sites_.quantized.contains(value)) return {};
     const TensorType type = types_.at(value);
     const ValueRange& range = ranges_.find(value)->second;
-    if (!std::isfinite(range.least) || !std::isfinite(range.greatest))
-      return fail(ErrorCode::unsupported, "value '", value, "': it is not finite for these inputs");
     const Scale scale = scale_of(static_cast<float>(range.least), static_cast<float>(range.greatest),
                                  {8, activations_.symmetric, activations_.is_signed}, type.element == "FLOAT16");
     order_.push_back(value);
@@ -167,7 +163,7 @@ Result<std::vector<QuantizedValue>> quantize_activations(format::ModelSource& so
   const std::map<std::string, TensorType> types = MOKA_TRY(float_values(function));
   ValueRanges known = ranges;
   MOKA_TRY(complete_ranges(function, known));
-  std::erase_if(known, [&](const auto& entry) { return !types.contains(entry.first); });
+  std::erase_if(known, [&](const auto& entry) { return !types.contains(entry.first) || !entry.second.is_finite(); });
   const ActivationSites sites = MOKA_TRY(activation_sites(function, known, activations));
   return ActivationWriter(function, sites, types, known, activations, MOKA_TRY(editing::names_in(function))).write();
 }

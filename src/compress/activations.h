@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <map>
 #include <string>
@@ -14,6 +15,7 @@ namespace moka::compress {
 /// The least and the greatest element of a value.
 struct ValueRange {
   double least = 0, greatest = 0;
+  bool is_finite() const { return std::isfinite(least) && std::isfinite(greatest); }
 };
 /// By the names of values in the program.
 using ValueRanges = std::map<std::string, ValueRange, std::less<>>;
@@ -34,9 +36,9 @@ struct QuantizedValue {
 
 /// Inserts quantize and dequantize where coremltools.optimize.coreml.linear_quantize_activations does: before conv,
 /// linear, avg_pool, max_pool and additions of two values, and after them or the activation function behind them. Each
-/// value is quantized once, and each of these operations has a dequantize of its own. Values without a range, constants
-/// and what the program returns stay. Errors: unsupported (another kind of model, several functions, a program for
-/// iOS 16, a range that is not finite), malformed.
+/// value is quantized once, and each of these operations has a dequantize of its own. Values without a finite
+/// range, constants and what the program returns stay. Errors: unsupported (another kind of model, several functions, a
+/// program for iOS 16), malformed.
 Result<std::vector<QuantizedValue>> quantize_activations(format::ModelSource& source, const ValueRanges& ranges,
                                                          const Activations& activations);
 

@@ -159,12 +159,19 @@ TEST(CompressActivations, MistakesAreErrors) {
                [&] { compress_weights(two_layers(weight, weight), of_inputs({})); });
   expect_error(ErrorKind::unsupported, {"iOS 17", "CoreML6", "--target ios17"},
                [&] { compress_weights(two_layers(weight, weight, "ios16"), of_inputs({1})); });
-  CompressionOptions infinite = of_inputs({1});
-  MultiArray x = random_array({1, kLayerWidth}, 1);
-  x.as<float>()[0] = INFINITY;
-  infinite.activations->inputs[0]["x"] = x;
-  expect_error(ErrorKind::unsupported, {"'x'", "not finite"},
-               [&] { compress_weights(two_layers(weight, weight), infinite); });
+}
+
+TEST(CompressActivations, ValuesThatAreNotFiniteStayFloats) {
+  const MultiArray weight = random_array({kLayerWidth, kLayerWidth}, 1);
+  for (const float value : {INFINITY, -INFINITY, NAN}) {
+    CompressionOptions options = of_inputs({1, 2});
+    MultiArray x = random_array({1, kLayerWidth}, 1);
+    x.as<float>()[3] = value;
+    options.activations->inputs[0]["x"] = x;
+    EXPECT_TRUE(compress_weights(two_layers(weight, weight), options).activations.empty());
+    // A concatenation of values of which one is not finite.
+    EXPECT_TRUE(compress_weights(branches(), options).activations.empty());
+  }
 }
 
 }  // namespace

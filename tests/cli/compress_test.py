@@ -56,6 +56,19 @@ MASKED = """program(1.3)
 }}
 """
 
+LOGARITHM = """program(1.3)
+{{
+    func main<ios18>(tensor<fp32, [1, 8]> x) {{
+        tensor<fp32, [8, 8]> w = const()[name = string("w"), val = tensor<fp32, [8, 8]>{0}];
+        tensor<fp32, [1, 8]> l = log(x = x, epsilon = fp32(0))[name = string("l")];
+        tensor<fp32, [1, 16]> both = concat(values = (l, x), axis = int32(1), interleave = bool(false))[name = string("both")];
+        tensor<fp32, [1, 8]> h = linear(x = x, weight = w)[name = string("h")];
+        tensor<fp32, [1, 8]> y = add(x = h, y = l)[name = string("y")];
+    }} -> (y, both);
+}}
+"""
+
+
 def diagonal(value):
     return [value if i % 9 == 0 else 0.0 for i in range(64)]
 
@@ -256,6 +269,15 @@ class Compress(Case):
         every = self.compress("--activations", "int8", "--unchanged", "*", *inputs, model=raised)
         self.assertEqual(every["activations"], [])
         self.assertNotIn("activations", self.compress())
+
+    def test_values_that_are_not_finite_stay_floats(self):
+        features = {"outputs": [("y", [1, 8]), ("both", [1, 16])]}
+        model = self.program("log", lambda values: LOGARITHM.format(*values), ("f", diagonal(0.5)), **features)
+        for x in (-1.0, 0.0):
+            answer = self.compress("--activations", "int8", "-i", f"x={[[x] * 8]}", model=model)
+            self.assertEqual([value["name"] for value in answer["activations"]], ["x", "h"])
+        answer = self.compress("--activations", "int8", "-i", f"x={[[2.0] * 8]}", model=model)
+        self.assertEqual([value["name"] for value in answer["activations"]], ["x", "l", "h"])
 
     def test_activation_mistakes(self):
         for code, words, options in ((2, "needs inputs", ("--activations", "int8")), (2, "got 'int4'", ("--activations", "int4", "-i", "random")),

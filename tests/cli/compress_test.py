@@ -56,6 +56,14 @@ MASKED = """program(1.3)
 }}
 """
 
+SUM = """program(1.3)
+{
+    func main<ios18>(tensor<fp16, [1, 8]> a, tensor<fp16, [1, 8]> b) {
+        tensor<fp16, [1, 8]> y = add(x = a, y = b)[name = string("y")];
+    } -> (y);
+}
+"""
+
 LOGARITHM = """program(1.3)
 {{
     func main<ios18>(tensor<fp32, [1, 8]> x) {{
@@ -278,6 +286,16 @@ class Compress(Case):
             self.assertEqual([value["name"] for value in answer["activations"]], ["x", "h"])
         answer = self.compress("--activations", "int8", "-i", f"x={[[2.0] * 8]}", model=model)
         self.assertEqual([value["name"] for value in answer["activations"]], ["x", "l", "h"])
+
+    def test_outputs_that_become_infinite(self):
+        features = {"inputs": [("a", [1, 8]), ("b", [1, 8])], "outputs": [("y", [1, 8])]}
+        model = self.program("sum", lambda values: SUM, kind=FLOAT16, **features)
+        options = ("--activations", "int8", "-i", f"a={[[32752.0] * 8]}", "-i", f"b={[[32752.0] * 8]}")
+        answer = self.compress(*options, model=model)
+        self.assertEqual([value["scale"] for value in answer["activations"]], [258, 258])  # 2 * 127 * 258 is above 65504
+        self.assertEqual(answer["signalToNoise"], "not finite")
+        done = self.ends(0, "compress", model, "-o", self.out, *options)
+        self.assertIn("outputs: not finite in the worst of 1 input", done.stdout)
 
     def test_activation_mistakes(self):
         for code, words, options in ((2, "needs inputs", ("--activations", "int8")), (2, "got 'int4'", ("--activations", "int4", "-i", "random")),

@@ -16,6 +16,8 @@
 namespace moka::cli {
 namespace {
 
+constexpr const char* kNotFinite = "not finite";
+
 void add_activations(const CompressedModel& made, Json& to) {
   if (!made.signal_to_noise) return;
   Json list = Json::array();
@@ -26,7 +28,7 @@ void add_activations(const CompressedModel& made, Json& to) {
                         {"scale", a.scale},
                         {"zeroPoint", a.zero_point}});
   to["activations"] = list;
-  to["signalToNoise"] = finite_or_null(*made.signal_to_noise);
+  to["signalToNoise"] = decibels_json(*made.signal_to_noise);
 }
 
 std::string activations_text(const CompressedModel& made) {
@@ -92,12 +94,19 @@ int compress(const CompressOptions& options) {
 
 }  // namespace
 
-std::string decibels_text(double value) { return std::isfinite(value) ? fmt::format("{:.1f} dB", value) : "exact"; }
+std::string decibels_text(double value) {
+  if (value == INFINITY) return "exact";
+  return std::isfinite(value) ? fmt::format("{:.1f} dB", value) : kNotFinite;
+}
+
+Json decibels_json(double value) {
+  return std::isfinite(value) || value == INFINITY ? finite_or_null(value) : Json(kNotFinite);
+}
 
 Json to_json(const CompressedWeight& w) {
   Json out{{"name", w.name}, {"operation", w.operation},      {"shape", w.shape},
            {"form", w.form}, {"bytesBefore", w.bytes_before}, {"bytesAfter", w.bytes_after}};
-  out["signalToNoise"] = finite_or_null(w.signal_to_noise);
+  out["signalToNoise"] = decibels_json(w.signal_to_noise);
   out["largestError"] = w.largest_error;
   if (!w.skipped.empty()) out["skipped"] = w.skipped;
   return out;

@@ -41,8 +41,10 @@ int compress_by_search(const CompressOptions& options);
 
 Json to_json(const CompressedWeight& weight);
 /// The changed weights as a table, and why others were not changed.
-/// "33.5 dB", or "exact" for infinity.
+/// "33.5 dB", "exact" for infinity, or "not finite".
 std::string decibels_text(double value);
+/// A number, null for infinity, or "not finite".
+Json decibels_json(double value);
 std::string weights_text(const std::vector<CompressedWeight>& weights);
 
 }  // namespace moka::cli

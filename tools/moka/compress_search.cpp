@@ -34,8 +34,8 @@ Json json_of(const SearchedModel& found, const CompressOptions& options) {
   Json out{{"written", options.out},
            {"sizeBefore", found.size_before},
            {"sizeAfter", found.size_after},
-           {"signalToNoise", finite_or_null(found.signal_to_noise)},
-           {"bound", finite_or_null(found.bound)},
+           {"signalToNoise", decibels_json(found.signal_to_noise)},
+           {"bound", decibels_json(found.bound)},
            {"measuredInputs", found.measured_inputs},
            {"checkedInputs", found.checked_inputs},
            {"separateInputs", found.separate},
@@ -44,15 +44,14 @@ Json json_of(const SearchedModel& found, const CompressOptions& options) {
   Json weights = Json::array(), curve = Json::array(), sensitivity = Json::array();
   for (const CompressedWeight& w : found.weights) weights.push_back(to_json(w));
   for (const CompressionPoint& p : found.curve) {
-    Json point{{"size", p.size}, {"expected", finite_or_null(p.expected)}};
-    if (p.measured) point["measured"] = finite_or_null(*p.measured);
+    Json point{{"size", p.size}, {"expected", decibels_json(p.expected)}};
+    if (p.measured) point["measured"] = decibels_json(*p.measured);
     curve.push_back(point);
   }
   for (const WeightSensitivity& w : found.sensitivity) {
     Json trials = Json::array();
     for (const WeightTrial& t : w.trials)
-      trials.push_back(
-          Json{{"form", t.form}, {"bytes", t.bytes}, {"signalToNoise", finite_or_null(t.signal_to_noise)}});
+      trials.push_back(Json{{"form", t.form}, {"bytes", t.bytes}, {"signalToNoise", decibels_json(t.signal_to_noise)}});
     sensitivity.push_back(Json{{"name", w.name}, {"trials", trials}});
   }
   out["weights"] = weights;

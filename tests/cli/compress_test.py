@@ -308,11 +308,16 @@ class Compress(Case):
 
     def test_mistakes(self):
         for words, options in (("got both", ("--linear", 8, "--palette", 4)), ("--prune", ("--prune", "some")), ("--per", ("--per", "row")),
-                               ("granularity", ("--linear", 8, "--per", "group:4")), ("--layer", ("--layer", "a=small"))):
+                               ("granularity", ("--linear", 8, "--per", "group:4")), ("--layer", ("--layer", "a=small")),
+                               ("N:M, got 'nan'", ("--prune", "nan")), ("N:M, got '2.7:4'", ("--prune", "2.7:4")),
+                               ("tensor or group, got 'channel'", ("--palette", 4, "--per", "channel"))):
             done = moka("compress", MODEL, "-o", self.out, *options)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(words, done.stderr)
             self.assertFalse(self.out.exists())
+        done = self.ends(0, "compress", MODEL, "-o", self.out, "--layer", "nosuch=linear8", "--layer", "*=palette4")
+        self.assertEqual(done.stderr.count("no weight matches"), 1)
+        self.assertIn("--layer nosuch=linear8: no weight matches 'nosuch'", done.stderr)
         classic = GOLDEN / "classic" / "decision_tree_classifier.mlmodel"
         done = moka("compress", classic, "-o", self.out)
         self.assertEqual(done.returncode, 3, done.stderr)

@@ -67,6 +67,7 @@ int compress(const CompressOptions& options) {
   const CompressedModel made = compress_weights(source, settings);
   progress.reset();
   made.model.save(options.out);
+  note_unused_layers(options, made.weights);
   size_t before = 0, after = 0;
   for (const CompressedWeight& w : made.weights) {
     before += w.bytes_before;

@@ -1,8 +1,10 @@
 #include "compress_options.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "options.h"
 #include "print.h"
@@ -44,7 +46,8 @@ void set_pruning(const std::string& text, const std::string& option, WeightCompr
   const size_t colon = text.find(':');
   const auto first = parse_number(text.substr(0, colon));
   const auto second = colon == std::string::npos ? std::nullopt : parse_integer(text.substr(colon + 1));
-  if (!first || (colon != std::string::npos && !second))
+  const bool whole = first && std::trunc(*first) == *first;
+  if (!first || std::isnan(*first) || (colon != std::string::npos && !(second && whole)))
     throw UsageError(fmt::format("{}: expected a fraction such as 0.5, or N:M, got '{}'", option, text));
   if (second) {
     to.n = static_cast<int64_t>(*first);
@@ -151,6 +154,18 @@ ActivationCompression activations_of(const CompressOptions& options) {
   return out;
 }
 
+/// As the patterns of CompressionOptions::exceptions: only "*" is special.
+bool applies(const std::string& pattern, const CompressedWeight& weight) {
+  constexpr std::string_view prefix = "type:";
+  if (pattern.starts_with(prefix)) return weight.operation == pattern.substr(prefix.size());
+  std::string escaped;
+  for (const char c : pattern) {
+    if (c == '?' || c == '[' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  return fnmatch(escaped.c_str(), weight.name.c_str(), 0) == 0;
+}
+
 }  // namespace
 
 std::vector<Features> compression_inputs(const CompressOptions& options) {
@@ -181,6 +196,9 @@ CompressionOptions compression(const CompressOptions& options) {
                                         : PaletteMode::kmeans;
   if (all.form == WeightForm::palette) all.granularity = WeightGranularity::tensor;
   set_granularity(options.per, all);
+  if (all.form == WeightForm::palette && all.granularity != WeightGranularity::tensor &&
+      all.granularity != WeightGranularity::group)
+    throw UsageError(fmt::format("palette: expected a granularity of tensor or group, got '{}'", options.per));
   all.threshold = options.threshold;
   all.least_sparsity = options.least_sparsity;
   all.sparse_block = options.prune_block;
@@ -224,6 +242,14 @@ CompressionSearch compression_search(const CompressOptions& options, size_t size
     at = comma + 1;
   }
   return out;
+}
+
+void note_unused_layers(const CompressOptions& options, const std::vector<CompressedWeight>& weights) {
+  for (const std::string& layer : options.layers) {
+    const std::string pattern = layer.substr(0, layer.rfind('='));
+    if (std::none_of(weights.begin(), weights.end(), [&](const CompressedWeight& w) { return applies(pattern, w); }))
+      note("compress", fmt::format("--layer {}: no weight matches '{}'", layer, pattern));
+  }
 }
 
 void add_compress_options(Arguments app, CompressOptions& options) {

@@ -36,6 +36,9 @@ std::vector<Features> compression_inputs(const CompressOptions& options);
 /// `size_before`: of the model in bytes, for a share. Throws UsageError.
 CompressionSearch compression_search(const CompressOptions& options, size_t size_before);
 
+/// Says which --layer options match no weight.
+void note_unused_layers(const CompressOptions& options, const std::vector<CompressedWeight>& weights);
+
 /// Searches, writes the model and prints what was found. Returns the exit code.
 int compress_by_search(const CompressOptions& options);
 

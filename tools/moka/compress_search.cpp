@@ -89,6 +89,7 @@ int compress_by_search(const CompressOptions& options) {
   const SearchedModel found = search_compression(source, search);
   progress.reset();
   found.model.save(options.out);
+  note_unused_layers(options, found.weights);
   if (!options.chart.empty()) io::write_png(options.chart, drawn_curve(curve_of(found)));
   if (options.json) {
     print(rendered(json_of(found, options)));

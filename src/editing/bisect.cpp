@@ -157,8 +157,8 @@ Result<Halves> bisect(const format::ModelSource& source) {
   Halves out{source, source};
   out.first.specification = source.specification.copy();
   out.second.specification = source.specification.copy();
-  MOKA_TRY(cut(out.first, {}, returned));
-  MOKA_TRY(cut(out.second, passing, after, true));
+  MOKA_TRY(cut_part(out.first, {}, returned, {0, best}));
+  MOKA_TRY(cut_part(out.second, passing, after, {best, ops.list.size()}));
   return out;
 }
 

@@ -14,9 +14,6 @@ namespace {
 
 constexpr int kHalfVersion = 7;  // features are float16 from this version of the specification on
 
-/// Whether an operation does more than define values.
-bool has_effect(std::string_view type) { return type == "coreml_update_state" || type == "write_state"; }
-
 /// The element type of a feature for a value.
 Result<std::string> feature_element(const TensorType& type, const std::string& name, int64_t version) {
   const ElementName* element = element_of_program(type.element);
@@ -59,7 +56,8 @@ class ProgramCut {
         function_(std::move(function)),
         ops_(std::move(ops)) {}
 
-  Status run(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs, bool keep_inputs) {
+  Status run(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+             const std::optional<OperationRange>& part) {
     version_ = MOKA_TRY(integer_of(model_, "specificationVersion"));
     types_ = MOKA_TRY(ops_.types());
     MOKA_TRY(index());
@@ -79,9 +77,9 @@ class ProgramCut {
         if (!has(returned_, value)) returned_.push_back(std::move(value));
       }
     if (outputs.empty()) returned_ = old_outputs;
-    MOKA_TRY(drop_operations());
+    MOKA_TRY(drop_operations(part ? *part : effects(old_outputs)));
     MOKA_TRY(set_texts(function_.block, "outputs", returned_));
-    MOKA_TRY(write_inputs(!inputs.empty() && !keep_inputs));
+    MOKA_TRY(write_inputs(!inputs.empty() && !part));
     MOKA_TRY(write_outputs());
     return ops_.write();
   }
@@ -111,18 +109,25 @@ class ProgramCut {
     return fail(ErrorCode::not_found, "the program has no value or operation '", name, "'");
   }
 
-  Status drop_operations() {
-    std::set<std::string> needed(returned_.begin(), returned_.end());
-    size_t last = 0, first = provided_.empty() ? 0 : ops_.list.size();
+  /// Where operations count also for their effects.
+  OperationRange effects(const std::vector<std::string>& old_outputs) const {
+    OperationRange out{provided_.empty() ? 0 : ops_.list.size(), 0};
+    for (const std::string& value : provided_) out.begin = std::min(out.begin, producer_.at(value));
+    bool ends_early = false;
     for (const std::string& value : returned_) {
-      const auto it = producer_.find(value);
-      if (it != producer_.end()) last = std::max(last, it->second);
+      ends_early |= !has(old_outputs, value);
+      if (const auto it = producer_.find(value); it != producer_.end()) out.end = std::max(out.end, it->second + 1);
     }
-    for (const std::string& value : provided_) first = std::min(first, producer_.at(value));
+    if (!ends_early) out.end = ops_.list.size();
+    return out;
+  }
+
+  Status drop_operations(OperationRange effects) {
+    std::set<std::string> needed(returned_.begin(), returned_.end());
     std::vector<Message> kept;
     for (size_t i = ops_.list.size(); i-- > 0;) {
       const Message& op = ops_.list[i];
-      bool wanted = has_effect(MOKA_TRY(text_of(op, "type"))) && i >= first && i <= last, given = false;
+      bool wanted = i >= effects.begin && i < effects.end && MOKA_TRY(has_effect(op)), given = false;
       const std::vector<std::string> defined = MOKA_TRY(values_defined(op));
       for (const std::string& name : defined) {
         given |= has(provided_, name);
@@ -254,10 +259,11 @@ class ProgramCut {
 
 }  // namespace
 
-Status cut(format::ModelSource& source, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-           bool keep_inputs) {
+namespace {
+
+Status cut_program(format::ModelSource& source, const std::vector<std::string>& inputs,
+                   const std::vector<std::string>& outputs, const std::optional<OperationRange>& part) {
   const std::string kind = MOKA_TRY(kind_of(source.specification));
-  if (is_network(kind)) return cut_network(source, inputs, outputs, keep_inputs);
   if (kind != "mlProgram")
     return fail(ErrorCode::unsupported, "cut: expected an ML program or a neural network, got ", name_of_kind(kind));
   const std::vector<Interface> all = MOKA_TRY(interfaces(source.specification));
@@ -267,8 +273,21 @@ Status cut(format::ModelSource& source, const std::vector<std::string>& inputs, 
                 "; extract one first");
   const ProgramFunction function = MOKA_TRY(function_of(source.specification, all[0]));
   Operations ops = MOKA_TRY(Operations::of(function));
-  MOKA_TRY(ProgramCut(source.specification, all[0], function, std::move(ops)).run(inputs, outputs, keep_inputs));
+  MOKA_TRY(ProgramCut(source.specification, all[0], function, std::move(ops)).run(inputs, outputs, part));
   return drop_unused_weights(source);
 }
 
 }  // namespace moka::editing
+}  // namespace
+
+Status cut(format::ModelSource& source, const std::vector<std::string>& inputs,
+           const std::vector<std::string>& outputs) {
+  if (is_network(MOKA_TRY(kind_of(source.specification)))) return cut_network(source, inputs, outputs);
+  return cut_program(source, inputs, outputs, std::nullopt);
+}
+
+Status cut_part(format::ModelSource& source, const std::vector<std::string>& inputs,
+                const std::vector<std::string>& outputs, OperationRange part) {
+  return cut_program(source, inputs, outputs, part);
+}
+

@@ -13,8 +13,17 @@ namespace moka::editing {
 /// features. An ML program must have one function.
 /// Errors: not_found, invalid_argument (a value inside a block, a constant), unsupported (the
 /// kind of model, a value other than a tensor).
-/// `keep_inputs`: the model may also read inputs that are not listed, where `inputs` has some.
-Status cut(format::ModelSource& source, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-           bool keep_inputs = false);
+/// Updates of states between the inputs and the outputs stay, also those after outputs that the model already had.
+Status cut(format::ModelSource& source, const std::vector<std::string>& inputs,
+           const std::vector<std::string>& outputs);
+
+/// The operations from index `begin` to before `end` of the function's block.
+struct OperationRange {
+  size_t begin, end;
+};
+/// As cut, for one of two parts of an ML program: updates of states stay in the part that has them, and the part may
+/// also read inputs that are not listed.
+Status cut_part(format::ModelSource& source, const std::vector<std::string>& inputs,
+                const std::vector<std::string>& outputs, OperationRange part);
 
 }  // namespace moka::editing

@@ -72,7 +72,7 @@ Result<std::string> probabilities_of(const Message& content, const std::vector<M
 }  // namespace
 
 Status cut_network(format::ModelSource& source, const std::vector<std::string>& inputs,
-                   const std::vector<std::string>& outputs, bool keep_inputs) {
+                   const std::vector<std::string>& outputs) {
   Message model = source.specification;
   std::string kind = MOKA_TRY(kind_of(model));
   Interface interface = MOKA_TRY(interfaces(model)).at(0);
@@ -119,7 +119,7 @@ Status cut_network(format::ModelSource& source, const std::vector<std::string>& 
   std::vector<Message> described;
   for (const auto& [name, message] : old_inputs) {
     if (!needed.contains(name)) continue;
-    if (!inputs.empty() && !keep_inputs && !has(provided, name))
+    if (!inputs.empty() && !has(provided, name))
       return fail(ErrorCode::invalid_argument, "the outputs also depend on the input '", name,
                   "'; list it among the inputs, or further values that replace it");
     described.push_back(message);

@@ -11,6 +11,6 @@ namespace moka::editing {
 /// the sizes that Moka infers for the default shapes. A classifier or regressor whose outputs change becomes a plain
 /// network, and an updatable network is not updatable anymore.
 Status cut_network(format::ModelSource& source, const std::vector<std::string>& inputs,
-                   const std::vector<std::string>& outputs, bool keep_inputs);
+                   const std::vector<std::string>& outputs);
 
 }  // namespace moka::editing

@@ -142,6 +142,15 @@ Result<std::vector<std::string>> values_defined(const Message& operation) {
   return out;
 }
 
+Result<bool> has_effect(const Message& operation) {
+  const std::string type = MOKA_TRY(text_of(operation, "type"));
+  if (type == "write_state" || type == "coreml_update_state" || type == "print") return true;
+  for (const Message& block : MOKA_TRY(operation.children("blocks")))
+    for (const Message& inner : MOKA_TRY(block.children("operations")))
+      if (MOKA_TRY(has_effect(inner))) return true;
+  return false;
+}
+
 Result<std::string> operation_name(const Message& operation) {
   const Result<Message> name = map_value(operation, "attributes", "name");
   if (name.ok()) {

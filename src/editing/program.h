@@ -44,6 +44,8 @@ Status for_bindings(const Message& operation, const std::function<Status(Message
 Result<std::vector<std::string>> values_read(const Message& operation);
 /// The values that it defines itself.
 Result<std::vector<std::string>> values_defined(const Message& operation);
+/// Whether it, or an operation in its blocks, does more than define values: it writes a state or prints.
+Result<bool> has_effect(const Message& operation);
 /// The constant text of the attribute "name", or the name of the first output.
 Result<std::string> operation_name(const Message& operation);
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from case import Case
-from model_files import array_feature, write_program
+from model_files import FLOAT16, array_feature, write_program
 
 NET = """program(1.3)
 {
@@ -15,6 +15,44 @@ NET = """program(1.3)
         tensor<fp32, [1, 4]> first = add(x = x, y = fp32(1))[name = string("first")];
         tensor<fp32, [1, 4]> y = mul(x = first, y = fp32(2))[name = string("y")];
     } -> (y);
+}
+"""
+
+
+STATE = """program(1.3)
+{
+    func main<ios18>(state<tensor<fp16, [3]>> total, tensor<fp16, [3]> x) {
+        tensor<fp16, [3]> more = mul(x = x, y = fp16(2))[name = string("more")];
+        tensor<fp16, [3]> less = sub(x = more, y = fp16(1))[name = string("less")];
+        tensor<fp16, [3]> before = read_state(input = total)[name = string("before")];
+        tensor<fp16, [3]> sum = add(x = before, y = less)[name = string("sum")];
+        write_state(data = sum, input = total)[name = string("after")];
+    } -> (sum);
+}
+"""
+
+STATE_IN_BLOCKS = """program(1.3)
+{
+    func main<ios18>(state<tensor<fp16, [3]>> total, tensor<fp16, [3]> x) {
+        tensor<fp16, [3]> before = read_state(input = total)[name = string("before")];
+        tensor<fp16, [3]> more = add(x = x, y = before)[name = string("more")];
+        tensor<fp16, []> s = reduce_sum(x = x, keep_dims = bool(false))[name = string("s")];
+        bool c = greater(x = s, y = fp16(0))[name = string("c")];
+        tensor<fp16, [3]> unread = cond(pred = c)[name = string("unread")] {
+            block then() {
+                tensor<fp16, [3]> inner = cond(pred = c)[name = string("inner")] {
+                    block then_again() {
+                        tensor<fp16, [3]> q = mul(x = more, y = fp16(1))[name = string("q")];
+                        write_state(data = q, input = total)[name = string("w")];
+                    } -> (q);
+                    block other_again() { tensor<fp16, [3]> r = mul(x = x, y = fp16(3))[name = string("r")]; } -> (r);
+                };
+            } -> (inner);
+            block other() { tensor<fp16, [3]> p = mul(x = x, y = fp16(3))[name = string("p")]; } -> (p);
+        };
+        tensor<fp16, [3]> now = read_state(input = total)[name = string("now")];
+        tensor<fp16, [3]> sum = add(x = now, y = x)[name = string("sum")];
+    } -> (sum);
 }
 """
 
@@ -97,6 +135,26 @@ class Edit(Case):
         self.ends(0, "edit", out, "--function", "main", "--bisect", "-o", out)
         self.assertEqual(self.values(out, "y"), [[4, 6, 8, 10]])
         self.assertIn("it has: first, second", self.ends(2, "edit", out, "--stage", "7", "-o", out).stderr)
+
+    def test_states_are_still_written(self):
+        (self.folder / "steps.jsonl").write_text('{"x": [1, 2, 3]}\n' * 3)
+        out, half = self.folder / "Edited.mlpackage", self.folder / "Half.mlpackage"
+        sums = lambda model: [s["sum"]["values"] for s in self.answer(
+            "predict", model, "-i", f"@{self.folder}/steps.jsonl", "--state")["batch"]]
+        features = [array_feature("x", [3], FLOAT16)], [array_feature("sum", [3], FLOAT16)]
+        for name, mil, expected in (("State", STATE, [[1, 3, 5], [2, 6, 10], [3, 9, 15]]),
+                                    ("Blocks", STATE_IN_BLOCKS, [[2, 4, 6], [3, 6, 9], [4, 8, 12]])):
+            model = write_program(self.folder / f"{name}.mlmodelc", mil, *features, [array_feature("total", [3], FLOAT16, True)])
+            package = self.folder / f"{name}.mlpackage"
+            self.ends(0, "decompile", model, package)
+            self.assertEqual(sums(package), expected)
+            self.ends(0, "edit", package, "--outputs", "sum", "-o", out)
+            self.assertEqual(sums(out), expected, name)
+            if mil is STATE:
+                self.ends(0, "edit", package, "--bisect", "-o", half)
+                self.assertEqual(sums(half), expected)
+                self.ends(0, "edit", half, "--inline", "-o", out)
+                self.assertEqual(sums(out), expected)
 
     def test_sizes(self):
         out = self.folder / "Edited.mlpackage"

@@ -27,33 +27,46 @@ Result<std::string> Operations::insert_constant(size_t& at, const Message& value
 
 namespace {
 
-Status replace_in(const Message& operation, const std::string& from, const std::string& to) {
-  MOKA_TRY(for_bindings(operation, [&](Message binding) -> Status {
-    if (MOKA_TRY(binding.which("binding")) != "name" || !MOKA_TRY(has_text(binding, "name", from))) return {};
-    return set_text(binding, "name", to);
-  }));
+Status replace_outputs(Message block, const Names& names) {
+  std::vector<std::string> outputs = MOKA_TRY(texts_of(block, "outputs"));
+  bool changed = false;
+  for (std::string& output : outputs)
+    if (const auto it = names.find(output); it != names.end()) {
+      output = it->second;
+      changed = true;
+    }
+  return changed ? set_texts(block, "outputs", outputs) : Status();
+}
+
+/// The outputs of the operation's blocks, and of the blocks inside them.
+Status replace_block_outputs(const Message& operation, const Names& names) {
   for (const Message& block : MOKA_TRY(operation.children("blocks"))) {
-    std::vector<std::string> outputs = MOKA_TRY(texts_of(block, "outputs"));
-    bool changed = false;
-    for (std::string& output : outputs)
-      if (output == from) {
-        output = to;
-        changed = true;
-      }
-    if (changed) MOKA_TRY(set_texts(block, "outputs", outputs));
+    MOKA_TRY(replace_outputs(block, names));
+    for (const Message& inner : MOKA_TRY(block.children("operations"))) MOKA_TRY(replace_block_outputs(inner, names));
   }
   return {};
+}
+
+Status replace_in(const Message& operation, const Names& names) {
+  MOKA_TRY(for_bindings(operation, [&](Message binding) -> Status {
+    if (MOKA_TRY(binding.which("binding")) != "name") return {};
+    const auto it = names.find(MOKA_TRY(text_of(binding, "name")));
+    return it == names.end() ? Status() : set_text(binding, "name", it->second);
+  }));
+  return replace_block_outputs(operation, names);
 }
 
 }  // namespace
 
 Status Operations::replace_uses(const std::string& from, const std::string& to, size_t first, bool outputs) {
-  for (size_t i = first; i < list.size(); ++i) MOKA_TRY(replace_in(list[i], from, to));
-  if (!outputs) return {};
-  std::vector<std::string> returned = MOKA_TRY(texts_of(function_.block, "outputs"));
-  for (std::string& output : returned)
-    if (output == from) output = to;
-  return set_texts(function_.block, "outputs", returned);
+  const Names names{{from, to}};
+  for (size_t i = first; i < list.size(); ++i) MOKA_TRY(replace_in(list[i], names));
+  return outputs ? replace_outputs(function_.block, names) : Status();
+}
+
+Status Operations::replace_uses(const Names& names) {
+  for (const Message& op : list) MOKA_TRY(replace_in(op, names));
+  return {};
 }
 
 Result<bool> Operations::is_read(const std::string& value, size_t first) const {

@@ -26,6 +26,8 @@ class Operations {
   Result<Definition> definition_of_output(const std::string& name) const;
   /// Replaces a value in the arguments of the operations from index `first` on. outputs: also in the block's outputs.
   Status replace_uses(const std::string& from, const std::string& to, size_t first, bool outputs = false);
+  /// Replaces values in the arguments of all operations.
+  Status replace_uses(const Names& names);
   /// Whether an operation from index `first` on, or an output of the block, reads the value.
   Result<bool> is_read(const std::string& value, size_t first = 0) const;
   Result<bool> is_returned(const std::string& value) const;

@@ -126,6 +126,21 @@ TEST(Normalize, ProgramsAndNetworks) {
             planes({0.5f, 0.25f, 0.125f}, {-0.5f, -0.5f, -0.375f}));
 }
 
+TEST(Normalize, AnInputThatABlockInABlockReturns) {
+  ProgramBuilder b("ios16");
+  const auto x = b.input("x", DataType::float32, {4}), flag = b.input("flag", DataType::float32, {1});
+  using Values = std::vector<ProgramBuilder::Value>;
+  const auto squeezed = b.op("squeeze", {{"x", flag}, {"axes", std::vector<int>{0}}});
+  const auto positive = b.op("greater", {{"x", squeezed}, {"y", 0.0f}}, "positive");
+  const auto returned = [&](const Values&) { return Values{x}; };
+  const auto other = [&](const Values&) { return Values{b.op("exp", {{"x", x}})}; };
+  const auto inner = [&](const Values&) { return b.control("cond", {{"pred", positive}}, {returned, other}, "inner"); };
+  b.output(b.control("cond", {{"pred", positive}}, {inner, other}, "y")[0]);
+  const ModelSource model = edit::normalize(b.source(), "x", {1}, {2});
+  EXPECT_EQ(predict(model, {{"x", array({1, 3, 5, 0}, {4})}, {"flag", array({1}, {1})}}, "y"),
+            (std::vector<float>{0, 1, 2, -0.5f}));
+}
+
 TEST(Image, MistakesAreNamed) {
   EXPECT_EQ(message_of([] {
               edit::set_image(edit::set_image(echo({1, 3, 2, 3}), "x", {ColorSpace::rgb}), "x", {ColorSpace::rgb});

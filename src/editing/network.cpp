@@ -94,9 +94,11 @@ bool names_features(const Message& content) { return naming().contains(&content.
 Status rename_content(Message content, const Names& names) {
   if (!names_features(content)) return {};
   Names all = names;
-  std::set<std::string> taken = MOKA_TRY(blobs_of(content));
+  const std::set<std::string> old = MOKA_TRY(blobs_of(content));
+  std::set<std::string> taken = old;
+  for (const auto& [from, to] : names) taken.insert(to);
   for (const auto& [from, to] : names)
-    if (taken.contains(to) && !names.contains(to)) all.emplace(to, unique_name(to, taken));
+    if (old.contains(to) && !names.contains(to)) all.emplace(to, unique_name(to, taken));
   return rename_fields(content, all);
 }
 

@@ -79,9 +79,11 @@ Status rename_in_program(const Message& model, const Names& names, Side side) {
     if (values.empty()) continue;
     MOKA_TRY(check_sides(interface, values, side));
     const ProgramFunction function = MOKA_TRY(function_of(model, interface));
-    std::set<std::string> taken = MOKA_TRY(names_in(function));
+    const std::set<std::string> old = MOKA_TRY(names_in(function));
+    std::set<std::string> taken = old;
+    for (const auto& [from, to] : values) taken.insert(to);
     for (const auto& [from, to] : Names(values))
-      if (taken.contains(to) && !values.contains(to)) values.emplace(to, unique_name(to, taken));
+      if (old.contains(to) && !values.contains(to)) values.emplace(to, unique_name(to, taken));
     MOKA_TRY(editing::rename_values(function, values));
   }
   return {};
@@ -89,17 +91,19 @@ Status rename_in_program(const Message& model, const Names& names, Side side) {
 
 Status rename_in_pipeline(const Message& model, const Names& names, Side side) {
   const std::vector<Stage> stages = MOKA_TRY(stages_of(model));
-  std::set<std::string> taken, visible;
+  std::set<std::string> old, visible;
   for (const Stage& stage : stages)
     for (const Interface& interface : MOKA_TRY(interfaces(stage.model)))
-      for (const Feature& feature : MOKA_TRY(features(interface))) taken.insert(feature.name);
+      for (const Feature& feature : MOKA_TRY(features(interface))) old.insert(feature.name);
   for (const Interface& interface : MOKA_TRY(interfaces(model)))
     for (const Feature& feature : MOKA_TRY(features(interface))) visible.insert(feature.name);
+  std::set<std::string> taken = old;
+  for (const auto& [from, to] : names) taken.insert(to);
   std::vector<Names> inputs(stages.size()), outputs(stages.size());
   for (const auto& [from, to] : names) {
     for (const StagePlace& place : MOKA_TRY(places_of(model, from, side)))
       (place.is_input ? inputs : outputs)[place.stage].emplace(from, to);
-    if (!taken.contains(to) || names.contains(to)) continue;
+    if (!old.contains(to) || names.contains(to)) continue;
     if (visible.contains(to))
       return fail(ErrorCode::invalid_argument, "rename '", from, "': the pipeline has another feature called '", to,
                   "'");
@@ -198,6 +202,16 @@ Status rename_operations(Message model, const Names& names) {
   return {};
 }
 
+namespace {
+
+/// Whether another of the values in `taken` gets the same new name.
+bool is_given_twice(const Names& names, const std::set<std::string>& taken, const std::string& to) {
+  return std::count_if(names.begin(), names.end(),
+                       [&](const auto& name) { return name.second == to && taken.contains(name.first); }) > 1;
+}
+
+}  // namespace
+
 Status rename_values(Message model, const Names& names) {
   const std::string kind = MOKA_TRY(kind_of(model));
   for (const auto& [from, to] : names)
@@ -208,7 +222,7 @@ Status rename_values(Message model, const Names& names) {
     const std::set<std::string> taken = MOKA_TRY(blobs_of(network));
     for (const auto& [from, to] : names) {
       if (!taken.contains(from)) return fail(ErrorCode::not_found, "the network has no value '", from, "'");
-      if (taken.contains(to) && !names.contains(to))
+      if ((taken.contains(to) && !names.contains(to)) || is_given_twice(names, taken, to))
         return fail(ErrorCode::invalid_argument, "rename value '", from, "': the network has another value '", to, "'");
     }
     return rename_content(network, names);
@@ -222,7 +236,7 @@ Status rename_values(Message model, const Names& names) {
     for (const auto& [from, to] : names) {
       if (!taken.contains(from)) continue;
       found.insert(from);
-      if (!is_identifier(to) || (taken.contains(to) && !names.contains(to)))
+      if (!is_identifier(to) || (taken.contains(to) && !names.contains(to)) || is_given_twice(names, taken, to))
         return fail(ErrorCode::invalid_argument, "rename value '", from,
                     "': expected a free name of letters, digits and underscores, got '", to, "'");
     }

@@ -15,6 +15,18 @@ TEST(Rename, ANameOfAnInnerValueIsFreed) {
   EXPECT_EQ(predict(after, {{"x", kInput}}, "middle"), relu(middle_of(kX)));
 }
 
+TEST(Rename, TheNewNameOfAnInnerValueIsFreeOfAllNewNames) {
+  ProgramBuilder b("ios17");
+  const auto x = b.input("x", DataType::float32, {1, 4}), z = b.input("z", DataType::float32, {1, 4});
+  const auto middle = b.op("mul", {{"x", x}, {"y", 2.0f}}, "middle");
+  b.output(b.op("sub", {{"x", middle}, {"y", z}}, "y"));
+  const ModelSource after = edit::rename_features(b.source(), {{"x", "middle"}, {"z", "middle_1"}});
+  const MultiArray ones = array({1, 1, 1, 1}, {1, 4});
+  EXPECT_EQ(predict(after, {{"middle", kInput}, {"middle_1", ones}}, "y"), (std::vector<float>{1, -5, 5, 0}));
+  const ModelSource net = edit::rename_features(network(), {{"x", "middle"}, {"y", "middle_1"}});
+  EXPECT_EQ(predict(net, {{"middle", array(kX, {4})}}, "middle_1"), relu(middle_of(kX)));
+}
+
 TEST(Rename, FeaturesSwapNames) {
   ProgramBuilder b("ios17");
   const auto x = b.input("x", DataType::float32, {1, 4}), y = b.input("y", DataType::float32, {1, 4});
@@ -88,6 +100,22 @@ TEST(Rename, MistakesAreNamed) {
               edit::rename_values(model, {{"x", "a"}});
             }),
             "rename value 'x': it is a feature; rename the feature");
+  ProgramBuilder b("ios17");
+  const auto x = b.input("x", DataType::float32, {1, 4});
+  const auto p = b.op("exp", {{"x", x}}, "p"), q = b.op("relu", {{"x", x}}, "q");
+  b.output(b.op("sub", {{"x", p}, {"y", q}}, "y"));
+  EXPECT_EQ(message_of([&] {
+              edit::rename_values(b.source(), {{"p", "r"}, {"q", "r"}});
+            }),
+            "rename value 'p': expected a free name of letters, digits and underscores, got 'r'");
+  ModelSource net = network();
+  Message layer = net.specification().at("neuralNetwork").add("layers");
+  layer.set("name", "more").set("input", "middle").set("output", "other");
+  layer.add("activation").add("ReLU");
+  EXPECT_EQ(message_of([&] {
+              edit::rename_values(net, {{"middle", "r"}, {"other", "r"}});
+            }),
+            "rename value 'middle': the network has another value 'r'");
   EXPECT_EQ(message_of([&] { edit::rename_operations(model, {{"w", "a"}}); }), "the model has no operation 'w'");
 }
 

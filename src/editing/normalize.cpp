@@ -1,6 +1,7 @@
 #include "editing/normalize.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "editing/network.h"
 #include "editing/operations.h"
@@ -58,24 +59,75 @@ Status normalize_program(const ProgramFunction& function, const std::string& nam
   return ops.write();
 }
 
-Status normalize_network(const Message& network, const Feature& feature, const std::vector<double>& mean,
-                         const std::vector<double>& std) {
-  std::vector<double> scale, bias;
-  const size_t count = std::max(mean.size(), std.size());
-  for (size_t i = 0; i < count; ++i) {
-    const double s = 1 / std[std.size() == 1 ? 0 : i];
-    scale.push_back(s);
-    bias.push_back(-mean[mean.size() == 1 ? 0 : i] * s);
+/// The shape of a network's input; that of an image is [channels, height, width] of its default size.
+Result<std::vector<int64_t>> shape_of(const Message& type) {
+  if (MOKA_TRY(type.which("Type")) != "imageType")
+    return integers_of(MOKA_TRY(child_or_empty(type, "multiArrayType")), "shape");
+  const Message image = MOKA_TRY(type.child("imageType"));
+  const bool has_color = !MOKA_TRY(text_of(image, "colorSpace")).starts_with("GRAYSCALE");
+  return std::vector<int64_t>{has_color ? 3 : 1, MOKA_TRY(integer_of(image, "height")),
+                              MOKA_TRY(integer_of(image, "width"))};
+}
+
+Result<double> number_of(const Message& message, std::string_view field) {
+  if (MOKA_TRY(message.count(field)) == 0) return 0.0;
+  return std::get<double>(MOKA_TRY(message.values(field)).at(0));
+}
+
+/// x * scale + bias for each channel.
+struct Linear {
+  double scale = 1;
+  std::vector<double> bias{0};
+};
+
+/// What the preprocessing of a network's input computes.
+Result<Linear> preprocessing_of(const Message& network, const std::string& name, const Message& type) {
+  Linear out;
+  const bool is_image = MOKA_TRY(type.which("Type")) == "imageType";
+  const std::vector<int64_t> shape = MOKA_TRY(shape_of(type));
+  std::vector<const char*> fields = {"grayBias"};
+  if (shape.size() >= 3 && shape[shape.size() - 3] == 3) fields = {"redBias", "greenBias", "blueBias"};
+  if (is_image && MOKA_TRY(has_text(MOKA_TRY(type.child("imageType")), "colorSpace", "BGR")))
+    std::reverse(fields.begin(), fields.end());
+  for (const Message& one : MOKA_TRY(network.children("preprocessing"))) {
+    const std::string of = MOKA_TRY(text_of(one, "featureName"));
+    if (of != name && !(of.empty() && is_image)) continue;
+    if (MOKA_TRY(one.which("preprocessor")) != "scaler")
+      return fail(ErrorCode::unsupported, "'", name, "': the network subtracts a mean image from it");
+    const Message scaler = MOKA_TRY(one.child("scaler"));
+    const double scale = MOKA_TRY(number_of(scaler, "channelScale"));
+    out.scale *= scale;
+    out.bias.resize(fields.size(), out.bias[0]);
+    for (size_t i = 0; i < fields.size(); ++i)
+      out.bias[i] = out.bias[i] * scale + MOKA_TRY(number_of(scaler, fields[i]));
   }
+  if (std::equal(out.bias.begin() + 1, out.bias.end(), out.bias.begin())) out.bias.resize(1);
+  return out;
+}
+
+Status normalize_network(const Message& network, const Feature& feature, const std::vector<double>& mean,
+                         const std::vector<double>& std, std::optional<int> axis) {
   const Message type = MOKA_TRY(feature.message.child("type"));
-  if (MOKA_TRY(type.which("Type")) == std::string("multiArrayType") && count > 1) {
-    const std::vector<int64_t> shape = MOKA_TRY(integers_of(MOKA_TRY(type.child("multiArrayType")), "shape"));
-    const size_t axis = MOKA_TRY(axis_of(feature.name, shape, count, std::nullopt));
-    if (shape.size() != 1 && axis + 3 != shape.size())
+  if (const size_t count = std::max(mean.size(), std.size()); count > 1) {
+    const std::vector<int64_t> shape = MOKA_TRY(shape_of(type));
+    const size_t along = MOKA_TRY(axis_of(feature.name, shape, count, axis));
+    if (shape.size() != 1 && along + 3 != shape.size())
       return fail(ErrorCode::invalid_argument, "'", feature.name,
                   "': expected channels in the third axis from the end");
   }
+  // The layer comes after the preprocessing, but computes what normalization before it would lead to.
+  const Linear before = MOKA_TRY(preprocessing_of(network, feature.name, type));
+  const auto at = [](const std::vector<double>& numbers, size_t i) { return numbers[numbers.size() == 1 ? 0 : i]; };
+  std::vector<double> scale, bias;
+  for (size_t i = 0; i < std::max({mean.size(), std.size(), before.bias.size()}); ++i) {
+    scale.push_back(1 / at(std, i));
+    bias.push_back(at(before.bias, i) * (1 - scale[i]) - at(mean, i) * before.scale * scale[i]);
+  }
   return add_scale_layer(network, feature.name, true, scale, bias);
+}
+
+bool are_finite(const std::vector<double>& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](double number) { return std::isfinite(number); });
 }
 
 }  // namespace
@@ -87,6 +139,8 @@ Status normalize(Message model, std::string_view name, const std::vector<double>
   if (mean.empty() || std.empty() || (mean.size() != std.size() && mean.size() != 1 && std.size() != 1))
     return fail(ErrorCode::invalid_argument, "'", name, "': expected as many means as stds, got ", mean.size(), " and ",
                 std.size());
+  if (!are_finite(mean) || !are_finite(std))
+    return fail(ErrorCode::invalid_argument, "'", name, "': expected finite means and stds");
   if (std::find(std.begin(), std.end(), 0.0) != std.end())
     return fail(ErrorCode::invalid_argument, "'", name, "': expected stds other than 0");
   if (is_pipeline(kind)) {
@@ -96,7 +150,7 @@ Status normalize(Message model, std::string_view name, const std::vector<double>
                   cat("stage '", stages[place.stage].name, "'"));
     return {};
   }
-  if (is_network(kind)) return normalize_network(MOKA_TRY(model.child(kind)), found[0], mean, std);
+  if (is_network(kind)) return normalize_network(MOKA_TRY(model.child(kind)), found[0], mean, std, axis);
   if (kind != "mlProgram")
     return fail(ErrorCode::unsupported, "'", name, "': expected an ML program or a neural network, got ",
                 name_of_kind(kind));

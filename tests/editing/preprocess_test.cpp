@@ -141,6 +141,31 @@ TEST(Normalize, AnInputThatABlockInABlockReturns) {
             (std::vector<float>{0, 1, 2, -0.5f}));
 }
 
+TEST(Normalize, AnImageOfANetworkComesBeforeItsPreprocessing) {
+  const edit::ImageSettings settings{ColorSpace::bgr, {0.5}, {-1, 0, 1}};
+  const ModelSource image = edit::set_image(echo_network(0), "x", settings);
+  // (pixel - mean) / std * scale + bias
+  EXPECT_EQ(predict(edit::normalize(image, "x", {2, 4, 8}, {2, 4, 8}), {{"x", picture(PixelFormat::rgb8)}}, "y"),
+            planes({0.25f, 0.125f, 0.0625f}, {-1.5f, -0.5f, 0.5f}, true));
+  EXPECT_EQ(predict(edit::normalize(image, "x", {10}, {1}), {{"x", picture(PixelFormat::rgb8)}}, "y"),
+            planes({0.5f, 0.5f, 0.5f}, {-6, -5, -4}, true));
+}
+
+TEST(Normalize, MistakesAreNamed) {
+  const auto of_network = [](std::vector<double> mean, std::optional<int> axis) {
+    return message_of([&] { edit::normalize(echo_network(0), "x", mean, {1}, axis); });
+  };
+  EXPECT_EQ(of_network({1, 2, 3}, 0), "");
+  EXPECT_EQ(of_network({1, 2, 3}, 2), "'x': expected channels in the third axis from the end");
+  EXPECT_EQ(of_network({1, 2, 3}, 7), "'x': expected an axis with 3 elements, got 7");
+  EXPECT_EQ(of_network({std::nan("")}, std::nullopt), "'x': expected finite means and stds");
+  const ModelSource subtracts = echo_network(0);
+  Message network = subtracts.specification().at("neuralNetwork");
+  network.add("preprocessing").set("featureName", "x").add("meanImage");
+  EXPECT_EQ(message_of([&] { edit::normalize(subtracts, "x", {1}, {2}); }),
+            "'x': the network subtracts a mean image from it");
+}
+
 TEST(Image, MistakesAreNamed) {
   EXPECT_EQ(message_of([] {
               edit::set_image(edit::set_image(echo({1, 3, 2, 3}), "x", {ColorSpace::rgb}), "x", {ColorSpace::rgb});

@@ -23,6 +23,12 @@ Result<Message> array_feature(const std::string& name, const std::vector<int64_t
   return out;
 }
 
+/// Whether a feature is what a layer computes, and not made of it as the label of a classifier.
+Result<bool> is_array_or_image(const Message& feature) {
+  const std::string kind = MOKA_TRY(MOKA_TRY(child_or_empty(feature, "type")).which("Type"));
+  return kind == "multiArrayType" || kind == "imageType";
+}
+
 bool has(const std::vector<std::string>& list, const std::string& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
@@ -134,7 +140,8 @@ Status cut_network(format::ModelSource& source, const std::vector<std::string>& 
   if (!outputs.empty()) {
     described.clear();
     for (const std::string& name : wanted) {
-      const auto old = old_outputs.find(name);
+      auto old = old_outputs.find(name);
+      if (old != old_outputs.end() && !MOKA_TRY(is_array_or_image(old->second))) old = old_outputs.end();
       const Result<std::vector<int64_t>> size = sized(name);
       described.push_back(old != old_outputs.end()
                               ? old->second

@@ -226,6 +226,16 @@ Status label_network(Message model, const Interface& interface, const std::strin
   return describe_outputs(interface.message, from, label, dictionary, are_texts(labels));
 }
 
+/// Describes the label and the probabilities of a pipeline as its last model does.
+Status describe_as_stage(const Interface& pipeline, const Message& stage) {
+  for (const Feature& feature : MOKA_TRY(features(pipeline))) {
+    if (feature.is_input) continue;
+    const Result<std::vector<Feature>> same = find_features(stage, feature.name, Side::outputs);
+    if (same.ok()) MOKA_TRY(Message(feature.message).set("type", MOKA_TRY(same.value().at(0).message.child("type"))));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status set_labels(Message model, const Labels& labels, const std::string& probabilities, const std::string& label,
@@ -246,7 +256,8 @@ Status set_labels(Message model, const Labels& labels, const std::string& probab
     const std::vector<Stage> stages = MOKA_TRY(stages_of(model));
     if (kind != "pipelineClassifier" || stages.empty())
       return fail(ErrorCode::unsupported, "labels: expected a classifier, got ", name_of_kind(kind));
-    return set_labels(stages.back().model, labels, probabilities, label, dictionary);
+    MOKA_TRY(set_labels(stages.back().model, labels, probabilities, label, dictionary));
+    return describe_as_stage(all.at(0), stages.back().model);
   }
   if (kind.empty() || !has_labels(MOKA_TRY(model.child(kind))))
     return fail(ErrorCode::unsupported, "labels: ", name_of_kind(kind), " has none");

@@ -33,6 +33,13 @@ TEST(Cut, WeightsThatAreStillNeededMove) {
   EXPECT_EQ(predict(tail, {{"a", array(between, {1, 16})}}, "b"), predict(whole, {{"x", array(input, {1, 16})}}, "b"));
 }
 
+TEST(Cut, ProbabilitiesOfAClassifierBecomeAnArray) {
+  edit::ClassifierNames names;
+  names.dictionary = "y";
+  const ModelSource classifier = edit::set_labels(network(), std::vector<std::string>{"a", "b", "c"}, names);
+  EXPECT_EQ(predict(edit::cut(classifier, {}, {"y"}), {{"x", array(kX, {4})}}, "y"), relu(middle_of(kX)));
+}
+
 TEST(Cut, HalfAndBoolValuesBecomeFeaturesThatTheVersionHas) {
   ProgramBuilder b("ios15");
   const auto x = b.input("x", DataType::float32, {1, 4});

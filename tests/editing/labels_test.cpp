@@ -50,6 +50,16 @@ TEST(Labels, AreReplaced) {
   EXPECT_EQ(std::get<int64_t>(numbers.load().predict({{"x", array(kX, {1, 4})}}).at("classLabel")), 7 + best);
 }
 
+TEST(Labels, OfTheLastModelOfAPipelineAreReplaced) {
+  ProgramBuilder b("ios16");
+  b.output(b.op("identity", {{"x", b.input("y", DataType::float32, {1, 3})}}, "z"));
+  const ModelSource joined = edit::join({{"one", program()}, {"two", edit::set_labels(b.source(), kLabels)}});
+  const ModelSource model = edit::set_labels(joined, std::vector<int64_t>{7, 8, 9});
+  const std::vector<float> expected = relu(middle_of(kX));
+  const auto best = std::max_element(expected.begin(), expected.end()) - expected.begin();
+  EXPECT_EQ(std::get<int64_t>(model.load().predict({{"x", kInput}}).at("classLabel")), 7 + best);
+}
+
 TEST(Labels, MistakesAreNamed) {
   EXPECT_EQ(message_of([] {
               edit::set_labels(program(), std::vector<std::string>{"a", "b"});

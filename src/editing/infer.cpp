@@ -39,11 +39,30 @@ void add_types(const ir::Block& block, std::map<std::string, ir::Type>& out) {
   }
 }
 
+/// Whether a prediction can return a value of the type as the feature.
+bool is_described_as(import::FeatureKind described, const ir::Type& computed) {
+  using Kind = import::FeatureKind;
+  if (described == Kind::sequence) return true;
+  if (described == Kind::dictionary) return computed.is_dict();
+  if (!computed.is_tensor()) return false;
+  return (described == Kind::string) == (computed.dtype() == ir::DType::string);
+}
+
 }  // namespace
 
 Status check_import(const format::ModelSource& source) {
   const format::ModelFile file = MOKA_TRY(opened(source.specification, source.weights));
-  MOKA_TRY(import::import_model(file, {}));
+  const import::ImportedModel model = MOKA_TRY(import::import_model(file, {}));
+  for (const import::FunctionDescription& described : model.description.functions) {
+    const ir::Function* function = model.program.find(described.name);
+    if (function == nullptr || function->body().outputs().size() != described.outputs.size()) continue;
+    for (size_t i = 0; i < described.outputs.size(); ++i) {
+      const ir::Type& type = function->body().outputs()[i]->type;
+      if (!is_described_as(described.outputs[i].kind, type))
+        return fail(ErrorCode::malformed, "output '", described.outputs[i].name, "': the model computes ", type,
+                    ", which is not what is described");
+    }
+  }
   return {};
 }
 

@@ -9,7 +9,8 @@
 
 namespace moka::editing {
 
-/// Whether Moka can import the model. Errors: those of opening and importing.
+/// Whether Moka can import the model, and its outputs are what is described. Errors: those of opening and importing,
+/// malformed.
 Status check_import(const format::ModelSource& source);
 
 /// The shapes of all values that the layers of a neural network compute, by name, for inputs of the default sizes. In

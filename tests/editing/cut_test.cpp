@@ -40,6 +40,16 @@ TEST(Cut, ProbabilitiesOfAClassifierBecomeAnArray) {
   EXPECT_EQ(predict(edit::cut(classifier, {}, {"y"}), {{"x", array(kX, {4})}}, "y"), relu(middle_of(kX)));
 }
 
+TEST(Check, OutputsAreWhatIsDescribed) {
+  EXPECT_EQ(message_of([] { edit::check(program()); }), "");
+  EXPECT_EQ(message_of([] { edit::check(network()); }), "");
+  const ModelSource model = program();
+  Message type = model.specification().at("description").at("output").at("type");
+  type.add("dictionaryType").add("stringKeyType");
+  EXPECT_EQ(message_of([&] { edit::check(model); }),
+            "output 'y': the model computes tensor<fp32, [1, 3]>, which is not what is described");
+}
+
 TEST(Cut, HalfAndBoolValuesBecomeFeaturesThatTheVersionHas) {
   ProgramBuilder b("ios15");
   const auto x = b.input("x", DataType::float32, {1, 4});

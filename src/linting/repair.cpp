@@ -16,11 +16,6 @@ Result<bool> is_program(const format::ModelSource& source) {
   return MOKA_TRY(editing::kind_of(source.specification)) == "mlProgram";
 }
 
-/// Operations that count also when nobody reads their results.
-bool has_effect(std::string_view type) {
-  return type == "write_state" || type == "coreml_update_state" || type == "print";
-}
-
 Result<size_t> drop_unused_of(const ProgramFunction& function) {
   std::vector<Message> operations = MOKA_TRY(function.block.children("operations"));
   std::set<std::string> read;
@@ -29,11 +24,8 @@ Result<size_t> drop_unused_of(const ProgramFunction& function) {
   size_t dropped = 0;
   for (auto op = operations.rbegin(); op != operations.rend(); ++op) {
     const std::string type = MOKA_TRY(editing::text_of(*op, "type"));
-    bool needed = has_effect(type);
+    bool needed = MOKA_TRY(editing::has_effect(*op));
     for (const std::string& name : MOKA_TRY(editing::values_defined(*op))) needed |= read.contains(name);
-    for (const Message& block : MOKA_TRY(op->children("blocks")))
-      for (const Message& inner : MOKA_TRY(block.children("operations")))
-        needed |= has_effect(MOKA_TRY(editing::text_of(inner, "type")));
     if (!needed) {
       dropped += type != "const";
       continue;
@@ -47,13 +39,27 @@ Result<size_t> drop_unused_of(const ProgramFunction& function) {
   return dropped;
 }
 
+/// The replacements with the value that is left where one is replaced itself.
+editing::Names resolved(const editing::Names& all) {
+  editing::Names out;
+  std::vector<std::string> chain;
+  for (const auto& [from, to] : all) {
+    std::string last = from;
+    for (chain.clear(); !out.contains(last) && all.contains(last); last = all.at(last)) chain.push_back(last);
+    if (const auto known = out.find(last); known != out.end()) last = known->second;
+    for (const std::string& name : chain) out.emplace(name, last);
+  }
+  return out;
+}
+
 /// Drops the operations that define the values, and the constants that only these read.
-Status drop(editing::Operations& operations, const std::map<std::string, std::string>& values) {
+Status drop(editing::Operations& operations, const editing::Names& values) {
   std::set<std::string> were_read, read;
   std::vector<Message> kept;
   for (const Message& op : operations.list) {
-    bool replaced = true;
-    for (const std::string& name : MOKA_TRY(editing::values_defined(op))) replaced &= values.contains(name);
+    const std::vector<std::string> defined = MOKA_TRY(editing::values_defined(op));
+    bool replaced = !defined.empty();
+    for (const std::string& name : defined) replaced &= values.contains(name);
     for (std::string& name : MOKA_TRY(editing::values_read(op))) (replaced ? were_read : read).insert(std::move(name));
     if (!replaced) kept.push_back(op);
   }
@@ -74,14 +80,9 @@ Status replace_values(format::ModelSource& source, const Replacements& replaceme
   for (const ProgramFunction& function : MOKA_TRY(editing::program_functions(source.specification))) {
     const auto mine = replacements.find(function.name);
     if (mine == replacements.end()) continue;
-    const std::map<std::string, std::string> all(mine->second.begin(), mine->second.end());
+    const editing::Names all(mine->second.begin(), mine->second.end());
     editing::Operations operations = MOKA_TRY(editing::Operations::of(function));
-    for (const auto& [from, to] : all) {
-      // The replacement may be replaced itself.
-      std::string last = to;
-      for (auto next = all.find(last); next != all.end(); next = all.find(last)) last = next->second;
-      MOKA_TRY(operations.replace_uses(from, last, 0));
-    }
+    MOKA_TRY(operations.replace_uses(resolved(all)));
     MOKA_TRY(drop(operations, all));
     MOKA_TRY(operations.write());
   }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from case import Case, moka
-from model_files import array_feature, write_program
+from model_files import FLOAT16, array_feature, write_program
 
 PROGRAM = """program(1.3)
 {
@@ -55,6 +55,47 @@ class Lint(Case):
         self.assertGreaterEqual(len(rules), 20)
         self.assertTrue(all(rule["finds"] and rule["remedy"] for rule in rules))
         self.assertIn("infinite-mask", self.ends(0, "lint", "--rules").stdout)
+
+    def test_repairs_keep_what_writes_a_state(self):
+        written = """
+        tensor<fp16, [3]> idle = add(x = x, y = fp16(0))[name = string("idle")];
+        tensor<fp16, [3]> before = read_state(input = total)[name = string("before")];
+        tensor<fp16, [3]> more = add(x = before, y = idle)[name = string("more")];
+        write_state(data = more, input = total)[name = string("w")];"""
+        in_blocks = """
+        tensor<fp16, [3]> unread = mul(x = x, y = fp16(2))[name = string("unread")];
+        tensor<fp16, [3]> before = read_state(input = total)[name = string("before")];
+        tensor<fp16, []> s = reduce_sum(x = x, keep_dims = bool(false))[name = string("s")];
+        bool c = greater(x = s, y = fp16(0))[name = string("c")];
+        tensor<fp16, [3]> outer = cond(pred = c)[name = string("outer")] {
+            block then() {
+                tensor<fp16, [3]> inner = cond(pred = c)[name = string("inner")] {
+                    block then_again() {
+                        tensor<fp16, [3]> q = add(x = x, y = before)[name = string("q")];
+                        write_state(data = q, input = total)[name = string("w")];
+                    } -> (q);
+                    block other_again() { tensor<fp16, [3]> r = mul(x = x, y = fp16(3))[name = string("r")]; } -> (r);
+                };
+            } -> (inner);
+            block other() { tensor<fp16, [3]> p = mul(x = x, y = fp16(3))[name = string("p")]; } -> (p);
+        };"""
+        (self.folder / "steps.jsonl").write_text('{"x": [1, 2, 3]}\n' * 2)
+        for name, text in ("Written", written), ("Blocks", in_blocks):
+            mil = f"""program(1.3)
+{{
+    func main<ios18>(state<tensor<fp16, [3]>> total, tensor<fp16, [3]> x) {{{text}
+        tensor<fp16, [3]> now = read_state(input = total)[name = string("now")];
+        tensor<fp16, [3]> y = mul(x = now, y = fp16(2))[name = string("y")];
+    }} -> (y);
+}}
+"""
+            model = write_program(self.folder / f"{name}.mlmodelc", mil, [array_feature("x", [3], FLOAT16)],
+                                  [array_feature("y", [3], FLOAT16)], [array_feature("total", [3], FLOAT16, True)])
+            package, fixed = self.folder / f"{name}.mlpackage", self.folder / f"Fixed{name}.mlpackage"
+            self.ends(0, "decompile", model, package)
+            self.ends(0, "lint", package, "--fix", "-o", fixed)
+            steps = self.answer("predict", fixed, "-i", f"@{self.folder}/steps.jsonl", "--state")["batch"]
+            self.assertEqual([step["y"]["values"] for step in steps], [[2, 4, 6], [4, 8, 12]], name)
 
     def test_nothing_to_repair_is_said(self):
         model = Path(__file__).parents[1] / "golden" / "flexible" / "range.mlmodel"

@@ -102,6 +102,18 @@ TEST(Repair, OnlyChosenRulesRepair) {
   EXPECT_TRUE(finds(report(repair.model), "duplicate-weight", "'w_again", kWarning));
 }
 
+TEST(Repair, IdleOperationsInARowGo) {
+  ProgramBuilder b("ios17");
+  Value y = b.input("x", DataType::float32, {1, 8});
+  for (const char* name : {"c", "a", "b"}) y = b.op("add", {{"x", y}, {"y", 0.0f}}, name);
+  b.output(b.op("exp", {{"x", y}}, "y"));
+  const Saved saved(b.source());
+  const lint::Repair repair = lint::fix(saved.path);
+  ASSERT_EQ(repair.done.size(), 1u);
+  EXPECT_EQ(repair.done[0].second, "dropped 3 operations that change nothing");
+  EXPECT_TRUE(found(repair.model).empty());
+}
+
 TEST(Repair, TheVersionIsRaised) {
   ProgramBuilder b("ios17");
   b.output(b.op("relu", {{"x", b.input("x", DataType::float16, {1, 8})}}, "y"));

@@ -114,6 +114,19 @@ TEST(Repair, IdleOperationsInARowGo) {
   EXPECT_TRUE(found(repair.model).empty());
 }
 
+TEST(Repair, RandomNumbersAreNotCompared) {
+  ProgramBuilder b("ios17");
+  const Value x = b.input("x", DataType::float32, {8});
+  b.op("exp", {{"x", x}}, "dead");
+  const Value random =
+      b.op("random_uniform", {{"shape", std::vector<int>{8}}, {"low", 0.0f}, {"high", 1.0f}, {"seed", -1}}, "random");
+  b.output(b.op("add", {{"x", x}, {"y", random}}, "y"));
+  const Saved saved(b.source());
+  const lint::Repair repair = lint::fix(saved.path);
+  ASSERT_EQ(repair.done.size(), 1u);
+  EXPECT_EQ(repair.done[0].first, "unused-operation");
+}
+
 TEST(Repair, TheVersionIsRaised) {
   ProgramBuilder b("ios17");
   b.output(b.op("relu", {{"x", b.input("x", DataType::float16, {1, 8})}}, "y"));

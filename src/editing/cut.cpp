@@ -217,8 +217,9 @@ class ProgramCut {
         return fail(ErrorCode::unsupported, "value '", name, "': expected a tensor of known rank");
       TensorType outside = it->second;
       outside.element = MOKA_TRY(feature_element(it->second, name, version_));
+      if (outside.shape.empty()) outside.shape = {1};
       described.push_back(MOKA_TRY(make_array_feature(name, outside, false)));
-      if (outside.element != it->second.element) MOKA_TRY(convert_output(name, outside));
+      if (outside != it->second) MOKA_TRY(convert_output(name, outside, it->second));
     }
     const auto gone = [&](const char* field) -> Status {
       const std::string name = MOKA_TRY(text_of(interface_.message, field));
@@ -229,16 +230,26 @@ class ProgramCut {
     return interface_.message.set_all("output", described);
   }
 
-  Status convert_output(const std::string& name, const TensorType& outside) {
+  /// Makes the value that the program computes the feature's value.
+  Status convert_output(const std::string& name, const TensorType& outside, const TensorType& inside) {
     for (size_t i = 0; i < ops_.list.size(); ++i)
       for (const Message& output : MOKA_TRY(ops_.list[i].children("outputs"))) {
         if (!MOKA_TRY(has_text(output, "name", name))) continue;
-        const std::string inside = unique_name(cat(name, "_before_cast"), ops_.names);
-        MOKA_TRY(set_text(output, "name", inside));
-        MOKA_TRY(ops_.replace_uses(name, inside, i + 1));
+        std::string value = unique_name(cat(name, "_before_cast"), ops_.names);
+        MOKA_TRY(set_text(output, "name", value));
+        MOKA_TRY(ops_.replace_uses(name, value, i + 1));
         size_t at = ops_.list.size();
+        const bool expands = outside.shape != inside.shape;
+        if (outside.element != inside.element) {
+          if (!expands) ops_.names.erase(name);
+          const TensorType cast{outside.element, inside.shape};
+          value = MOKA_TRY(insert_cast(ops_, at, value, cast, expands ? cat(name, "_cast") : name));
+        }
+        if (!expands) return {};
+        const std::string axes =
+            MOKA_TRY(ops_.insert_constant(at, MOKA_TRY(make_value({"INT32", {1}}, {0})), cat(name, "_axes")));
         ops_.names.erase(name);
-        MOKA_TRY(insert_cast(ops_, at, inside, outside, name));
+        MOKA_TRY(ops_.insert(at, "expand_dims", {{"x", value}, {"axes", axes}}, name, outside));
         return {};
       }
     return {};
@@ -277,7 +288,6 @@ Status cut_program(format::ModelSource& source, const std::vector<std::string>& 
   return drop_unused_weights(source);
 }
 
-}  // namespace moka::editing
 }  // namespace
 
 Status cut(format::ModelSource& source, const std::vector<std::string>& inputs,
@@ -291,3 +301,4 @@ Status cut_part(format::ModelSource& source, const std::vector<std::string>& inp
   return cut_program(source, inputs, outputs, part);
 }
 
+}  // namespace moka::editing

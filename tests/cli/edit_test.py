@@ -156,6 +156,32 @@ class Edit(Case):
                 self.ends(0, "edit", half, "--inline", "-o", out)
                 self.assertEqual(sums(out), expected)
 
+    def test_values_of_any_kind_pass_from_half_to_half(self):
+        mil = """program(1.3)
+{
+    func main<ios18>(tensor<fp32, [1, 4]> x) {
+        tensor<fp32, [1, 4]> h = mul(x = x, y = fp32(2))[name = string("h")];
+        tensor<fp32, []> m = reduce_max(x = h, keep_dims = bool(false))[name = string("m")];
+        %s
+        tensor<fp32, [1, 4]> y = mul(x = x, y = m3)[name = string("y")];
+    } -> (y);
+}
+"""
+        scalar = """tensor<fp32, []> m2 = mul(x = m, y = fp32(3))[name = string("m2")];
+        tensor<fp32, []> m3 = mul(x = m2, y = fp32(1))[name = string("m3")];"""
+        boolean = """bool c = greater(x = m, y = fp32(0))[name = string("c")];
+        tensor<fp32, []> m3 = cast(x = c, dtype = string("fp32"))[name = string("m3")];"""
+        for name, text, expected in ("Scalar", scalar, [24, 48, 72, 96]), ("Boolean", boolean, [1, 2, 3, 4]):
+            model = write_program(self.folder / f"{name}.mlmodelc", mil % text, [array_feature("x", [1, 4])], [array_feature("y", [1, 4])])
+            package, out = self.folder / f"{name}.mlpackage", self.folder / "Edited.mlpackage"
+            self.ends(0, "decompile", model, package)
+            self.assertEqual(self.values(package, "y"), [expected])
+            self.ends(0, "edit", package, "--bisect", "-o", out)
+            self.assertEqual(self.values(out, "y"), [expected])
+        self.ends(0, "edit", package, "--outputs", "m,c", "-o", out)
+        found = self.predicted(out)
+        self.assertEqual((found["m"]["values"], found["c"]["values"]), ([8], [1]))
+
     def test_sizes(self):
         out = self.folder / "Edited.mlpackage"
         self.ends(0, "edit", self.model(), "--shape", "x=1x2..9", "-o", out)

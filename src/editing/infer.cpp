@@ -78,6 +78,23 @@ std::vector<int64_t> described_size(std::vector<int64_t> size, bool is_exact) {
   return size;
 }
 
+namespace {
+
+/// The declared results of each function, in the order of the program.
+Result<std::vector<std::vector<Message>>> results_of(const Message& model) {
+  std::vector<std::vector<Message>> out;
+  for (const ProgramFunction& function : MOKA_TRY(program_functions(model))) {
+    std::vector<Message>& mine = out.emplace_back();
+    MOKA_TRY(for_results(function.block, [&](const Message& named) -> Status {
+      mine.push_back(named);
+      return {};
+    }));
+  }
+  return out;
+}
+
+}  // namespace
+
 Result<std::map<std::string, std::map<std::string, ir::Type>>> infer_types(const format::ModelSource& source) {
   const Message copy = source.specification.copy();
   for (const ProgramFunction& function : MOKA_TRY(program_functions(copy)))
@@ -96,18 +113,24 @@ Result<std::map<std::string, std::map<std::string, ir::Type>>> infer_types(const
 }
 
 Status infer_again(format::ModelSource& source) {
-  const auto types = MOKA_TRY(infer_types(source));
-  for (const ProgramFunction& function : MOKA_TRY(program_functions(source.specification))) {
-    const auto& inferred = types.at(function.name);
-    MOKA_TRY(for_results(function.block, [&](Message named) -> Status {
-      std::optional<TensorType> type = MOKA_TRY(tensor_type(MOKA_TRY(child_or_empty(named, "type"))));
-      const auto found = inferred.find(MOKA_TRY(text_of(named, "name")));
-      if (!type || found == inferred.end() || !found->second.is_tensor() || !found->second.is_ranked()) return {};
+  // Types are inferred by name, which values of sibling blocks may share.
+  const format::ModelSource distinct{source.specification.copy(), source.weights};
+  for (const ProgramFunction& function : MOKA_TRY(program_functions(distinct.specification)))
+    MOKA_TRY(make_names_unique(function));
+  const auto types = MOKA_TRY(infer_types(distinct));
+  const std::vector<ProgramFunction> functions = MOKA_TRY(program_functions(source.specification));
+  const auto results = MOKA_TRY(results_of(source.specification)), names = MOKA_TRY(results_of(distinct.specification));
+  for (size_t f = 0; f < functions.size(); ++f) {
+    const auto& inferred = types.at(functions[f].name);
+    for (size_t i = 0; i < results[f].size(); ++i) {
+      std::optional<TensorType> type = MOKA_TRY(tensor_type(MOKA_TRY(child_or_empty(results[f][i], "type"))));
+      const auto found = inferred.find(MOKA_TRY(text_of(names[f][i], "name")));
+      if (!type || found == inferred.end() || !found->second.is_tensor() || !found->second.is_ranked()) continue;
       const TensorType old = *type;
       type->shape.clear();
       for (int64_t size : found->second.shape()) type->shape.push_back(size < 0 ? -1 : size);
-      return *type == old ? Status() : named.set("type", MOKA_TRY(make_type(*type)));
-    }));
+      if (*type != old) MOKA_TRY(Message(results[f][i]).set("type", MOKA_TRY(make_type(*type))));
+    }
   }
   return {};
 }

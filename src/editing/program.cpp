@@ -201,7 +201,29 @@ Status rename_in_block(Message block, const Names& names) {
   return changed ? set_texts(block, "outputs", outputs) : Status();
 }
 
+/// `taken`: the names of values before the block.
+Status make_unique_in_block(const Message& block, std::set<std::string>& taken) {
+  std::vector<std::string> own;
+  for (const Message& input : MOKA_TRY(block.children("inputs"))) own.push_back(MOKA_TRY(text_of(input, "name")));
+  for (const Message& op : MOKA_TRY(block.children("operations")))
+    for (std::string& name : MOKA_TRY(values_defined(op))) own.push_back(std::move(name));
+  Names others;
+  for (const std::string& name : own)
+    if (!taken.insert(name).second) others.emplace(name, unique_name(name, taken));
+  if (!others.empty()) MOKA_TRY(rename_in_block(block, others));
+  for (const Message& op : MOKA_TRY(block.children("operations")))
+    for (const Message& inner : MOKA_TRY(op.children("blocks"))) MOKA_TRY(make_unique_in_block(inner, taken));
+  return {};
+}
+
 }  // namespace
+
+Status make_names_unique(const ProgramFunction& function) {
+  std::set<std::string> taken;
+  for (const Message& input : MOKA_TRY(function.function.children("inputs")))
+    taken.insert(MOKA_TRY(text_of(input, "name")));
+  return make_unique_in_block(function.block, taken);
+}
 
 Result<std::set<std::string>> names_in(const ProgramFunction& function) {
   std::set<std::string> out;

@@ -56,6 +56,9 @@ std::string unique_name(const std::string& base, std::set<std::string>& names);
 /// Renames values in the function, including its inputs and outputs.
 Status rename_values(const ProgramFunction& function, const Names& names);
 
+/// Gives values of different blocks that have the same name different ones.
+Status make_names_unique(const ProgramFunction& function);
+
 /// An operation with one output. Arguments are names of values.
 Result<Message> make_operation(const std::string& type, const std::vector<std::pair<std::string, std::string>>& inputs,
                                const std::string& output, const TensorType& type_of_output);

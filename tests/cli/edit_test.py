@@ -182,6 +182,34 @@ class Edit(Case):
         found = self.predicted(out)
         self.assertEqual((found["m"]["values"], found["c"]["values"]), ([8], [1]))
 
+    def test_sizes_of_blocks_that_use_the_same_names(self):
+        mil = """program(1.3)
+{
+    func main<ios18>(tensor<fp32, [4]> x) {
+        tensor<fp32, []> s = reduce_sum(x = x, keep_dims = bool(false))[name = string("s")];
+        bool c = greater(x = s, y = fp32(0))[name = string("c")];
+        tensor<fp32, [4]> y = cond(pred = c)[name = string("y")] {
+            block then() {
+                tensor<fp32, [4, 1]> raa = expand_dims(x = x, axes = tensor<int32, [1]>([1]))[name = string("raa")];
+                tensor<fp32, [4]> qaa = squeeze(x = raa)[name = string("qaa")];
+            } -> (qaa);
+            block other() {
+                tensor<fp32, [4]> rbb = mul(x = x, y = fp32(3))[name = string("rbb")];
+                tensor<fp32, [4]> qbb = mul(x = rbb, y = fp32(3))[name = string("qbb")];
+            } -> (qbb);
+        };
+    } -> (y);
+}
+"""
+        model = write_program(self.folder / "Same.mlmodelc", mil, [array_feature("x", [4])], [array_feature("y", [4])])
+        package, out = self.folder / "Same.mlpackage", self.folder / "Edited.mlpackage"
+        self.ends(0, "decompile", model, package)
+        (specification,) = package.rglob("*.mlmodel")
+        specification.write_bytes(specification.read_bytes().replace(b"rbb", b"raa").replace(b"qbb", b"qaa"))
+        self.ends(0, "edit", package, "--shape", "x=2..6", "-o", out)
+        for x, y in (([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]), ([-1, -2], [-9, -18])):
+            self.assertEqual(self.answer("predict", out, "-i", f"x={x}")["outputs"]["y"]["values"], y)
+
     def test_sizes(self):
         out = self.folder / "Edited.mlpackage"
         self.ends(0, "edit", self.model(), "--shape", "x=1x2..9", "-o", out)

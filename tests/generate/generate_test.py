@@ -120,6 +120,12 @@ class Generate(unittest.TestCase):
         self.assertEqual([node.name for node in tree.body if isinstance(node, ast.ClassDef)],
                          ["Everything_2Input", "Everything_2Output", "Everything_2"])
 
+    def test_c_of_a_model_called_as_the_library_compiles(self):
+        for name in ("moka", "moka_model"):
+            model = shutil.copytree(write_sum(self.folder / f"of_{name}"), self.folder / f"{name}.mlmodelc")
+            for source in self.generate(model, "C"):
+                run(CC, "-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "include", source)
+
     def objective_c(self, model):
         header, source = self.generate(model, "Objective-C")
         run("clang", "-x", "objective-c", "-fobjc-arc", "-fblocks", "-fobjc-runtime=macosx", "-fsyntax-only", "-Wall", "-Wextra",

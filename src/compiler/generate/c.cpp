@@ -66,7 +66,10 @@ std::string has_value(const Field& f) {
 }  // namespace
 
 Sources write_c(const import::ModelDescription& description, const std::string& model_name) {
-  const Interface model = describe_interface(description, model_name, {false, c_reserved});
+  Interface model = describe_interface(description, model_name, {false, c_reserved});
+  // moka.h declares names that begin so.
+  for (const std::string_view taken : {"moka", "MOKA"})
+    if (model.class_name == taken || model.class_name.starts_with(cat(taken, "_"))) model.class_name += '_';
   Words w{{"class", model.class_name}, {"include", "#include"}};
   w["guard"] = "MOKA_GENERATED_" + model.class_name + "_H";
   w["inputs"] = each(model.inputs, "", [](const Field& f) {

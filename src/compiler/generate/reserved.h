@@ -14,7 +14,7 @@ protected public register restrict return short signed sizeof static struct swit
 try typedef typeid typename union unsigned using virtual void volatile while xor NULL _Alignas _Alignof
 _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local alignas alignof and_eq
 bitand bitor compl const_cast constexpr decltype noexcept not_eq nullptr or_eq static_assert thread_local
-typeof xor_eq linux unix
+typeof xor_eq linux unix EOF errno
 )";
 
 constexpr std::string_view cpp_reserved = R"(
@@ -24,7 +24,7 @@ default delete do double else enum explicit export extern false float for friend
 mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register requires
 return short signed sizeof static struct switch template this throw true try typedef typeid typename union
 unsigned using virtual void volatile wchar_t while xor xor_eq moka std features input options static_assert
-static_cast dynamic_cast reinterpret_cast thread_local NULL linux unix
+static_cast dynamic_cast reinterpret_cast thread_local NULL linux unix values values_ EOF errno
 )";
 
 constexpr std::string_view python_reserved = R"(
@@ -47,7 +47,7 @@ default description do double else enum error extern featureNames float for goto
 input_ inout int long model nil oneway options out register restrict return self short signed sizeof static
 struct super superclass switch typedef typeof union unsigned void volatile while new alloc retain release
 state completionHandler CGImageRef CVPixelBufferRef NSArray NSBundle NSDictionary NSError NSSet NSString NSURL
-autorelease dealloc finalize linux retainCount unix
+autorelease dealloc finalize linux retainCount unix EOF errno
 )";
 
 /// The classes of Core ML and Foundation that generated Swift and Objective-C use.

@@ -113,8 +113,12 @@ Status change_default(Message array, const ElementName& element) {
   const double value = std::holds_alternative<double>(old)    ? std::get<double>(old)
                        : std::holds_alternative<int64_t>(old) ? static_cast<double>(std::get<int64_t>(old))
                                                               : 0;
-  if (element.name == "int32" || element.name == "int8")
+  if (element.name == "int32" || element.name == "int8") {
+    const double most = element.name == "int8" ? 127 : 2147483647;
+    if (!(value >= -most - 1 && value <= most))
+      return fail(ErrorCode::invalid_argument, "the default value ", value, " is no ", element.name);
     return set_integer(array, "intDefaultValue", static_cast<int64_t>(value));
+  }
   return array.set(element.name == "float64" ? "doubleDefaultValue" : "floatDefaultValue", format::Scalar(value));
 }
 
@@ -182,7 +186,7 @@ Status set_element(Message model, std::string_view name, std::string_view elemen
       if (feature.is_state) return fail(ErrorCode::invalid_argument, "'", name, "': a state keeps its type");
       const Message array = MOKA_TRY(array_type(feature));
       MOKA_TRY(set_text(array, "dataType", std::string(element.array)));
-      MOKA_TRY(change_default(array, element));
+      MOKA_TRY_IN(change_default(array, element), cat("'", name, "'"));
       if (kind != "mlProgram") continue;
       const ProgramFunction function = MOKA_TRY(function_of(model, interface));
       MOKA_TRY(feature.is_input ? change_input(function, feature.name, element)

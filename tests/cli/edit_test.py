@@ -1,13 +1,14 @@
 """moka edit from outside."""
 
 import json
+import struct
 import sys
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from case import Case
-from model_files import FLOAT16, array_feature, write_program
+from model_files import FLOAT16, FLOAT32, array_feature, field, varint, write_program
 
 NET = """program(1.3)
 {
@@ -155,6 +156,16 @@ class Edit(Case):
                 self.assertEqual(sums(half), expected)
                 self.ends(0, "edit", half, "--inline", "-o", out)
                 self.assertEqual(sums(out), expected)
+
+    def test_a_default_value_that_the_type_lacks(self):
+        default = field(5, field(1, b"\x04") + field(2, FLOAT32) + varint(51 << 3 | 5) + struct.pack("<f", 3e38)) + field(1000, 1)
+        inputs = [array_feature("x", [4]), field(1, "o") + field(3, default)]
+        mil = NET.replace("[1, 4]> x", "[4]> x, tensor<fp32, [4]> o").replace("y = fp32(1)", "y = o").replace("[1, 4]", "[4]")
+        model = write_program(self.folder / "Optional.mlmodelc", mil, inputs, [array_feature("y", [4])])
+        out = self.folder / "Edited.mlpackage"
+        self.ends(0, "decompile", model, self.folder / "Optional.mlpackage")
+        failed = self.ends(2, "edit", self.folder / "Optional.mlpackage", "--type", "o=int32", "-o", out)
+        self.assertIn("'o': the default value 3.0", failed.stderr)
 
     def test_values_of_any_kind_pass_from_half_to_half(self):
         mil = """program(1.3)

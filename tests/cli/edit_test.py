@@ -102,6 +102,9 @@ class Edit(Case):
         out = self.folder / "Edited.mlpackage"
         self.ends(0, "edit", self.model(), "--labels", f"{self.folder / 'labels.txt'},output=y,label=best", "-o", out)
         self.assertEqual(self.predicted(out)["best"]["value"], "d")
+        (self.folder / "labels.txt").write_bytes(b"\xef\xbb\xbf1\r\n2\r\n3\r\n4\r\n")
+        self.ends(0, "edit", out, "--labels", f"{self.folder / 'labels.txt'},type=int64", "-o", out)
+        self.assertEqual(self.predicted(out)["best"]["value"], 4)
         self.ends(0, "edit", out, "--remove-labels", "--normalize", "x=mean=1:2:3:4,std=2", "-o", out)
         self.assertEqual(self.values(out, "y"), [[2, 2, 2, 2]])
         self.ends(0, "edit", out, "--strip", "random,seed=4", "--target", "ios26", "-o", out)

@@ -114,8 +114,12 @@ edit::Labels read_labels(const std::string& path, const std::string& type) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw UsageError(fmt::format("'{}' cannot be read", path));
   std::vector<std::string> texts;
-  for (std::string line; std::getline(in, line);)
-    if (const std::string_view text = trimmed(line); !text.empty()) texts.emplace_back(text);
+  bool is_first = true;
+  for (std::string line; std::getline(in, line); is_first = false) {
+    std::string_view text = line;
+    if (is_first && text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+    if (text = trimmed(text); !text.empty()) texts.emplace_back(text);
+  }
   if (type == "string") return texts;
   if (type != "int64") throw UsageError(fmt::format("type: expected string or int64, got '{}'", type));
   std::vector<int64_t> numbers;

@@ -82,11 +82,15 @@ Status cut_network(format::ModelSource& source, const std::vector<std::string>& 
   Message model = source.specification;
   std::string kind = MOKA_TRY(kind_of(model));
   Interface interface = MOKA_TRY(interfaces(model)).at(0);
-  std::map<std::string, Message> old_inputs, old_outputs;
+  std::vector<std::pair<std::string, Message>> old_inputs;
+  std::map<std::string, Message> old_outputs;
   std::set<std::string> input_names;
   for (const Feature& f : MOKA_TRY(features(interface))) {
-    (f.is_input ? old_inputs : old_outputs).emplace(f.name, f.message);
-    if (f.is_input) input_names.insert(f.name);
+    if (!f.is_input) {
+      old_outputs.emplace(f.name, f.message);
+    } else if (input_names.insert(f.name).second) {
+      old_inputs.emplace_back(f.name, f.message);
+    }
   }
   const Result<LayerSizes> sizes = network_sizes(source);
   if (!outputs.empty()) MOKA_TRY(make_plain(model, kind));

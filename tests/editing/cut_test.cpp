@@ -40,6 +40,30 @@ TEST(Cut, ProbabilitiesOfAClassifierBecomeAnArray) {
   EXPECT_EQ(predict(edit::cut(classifier, {}, {"y"}), {{"x", array(kX, {4})}}, "y"), relu(middle_of(kX)));
 }
 
+TEST(Cut, InputsOfANetworkKeepTheirOrder) {
+  ModelDescription d;
+  d.specification_version = 4;
+  d.functions.resize(1);
+  FeatureDescription feature;
+  feature.array.type = DataType::float32;
+  feature.array.shape = {4};
+  for (const char* name : {"b", "a"}) {
+    feature.name = name;
+    d.functions[0].inputs.push_back(feature);
+  }
+  feature.name = "y";
+  d.functions[0].outputs = {feature};
+  Message model = describe_model(d);
+  Message layer = model.add("neuralNetwork").add("layers");
+  const std::vector<Message::Scalar> read{std::string("b"), std::string("a")};
+  layer.set("name", "sum").set("input", read).set("output", "y").add("add");
+  const ModelSource whole(model);
+  const std::vector<FeatureDescription> inputs = edit::cut(whole, {}, {"y"}).load().description().functions[0].inputs;
+  ASSERT_EQ(inputs.size(), 2u);
+  EXPECT_EQ(inputs[0].name, "b");
+  EXPECT_EQ(inputs[1].name, "a");
+}
+
 TEST(Check, OutputsAreWhatIsDescribed) {
   EXPECT_EQ(message_of([] { edit::check(program()); }), "");
   EXPECT_EQ(message_of([] { edit::check(network()); }), "");

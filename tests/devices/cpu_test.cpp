@@ -430,6 +430,16 @@ TEST(CpuLocalResponseNorm, Layouts) {
   }
 }
 
+/// A blocked tensor whose channels do not fill a block.
+TEST(CpuPrelu, ChannelsOfBlockedTensors) {
+  for (int64_t ch : {1, 5, 16, 17, 32}) {
+    SCOPED_TRACE(ch);
+    Graph g;
+    Value* x = g.op("conv", {{"x", g.input({2, 16, 9, 9})}, {"weight", g.random({ch, 16, 3, 3})}});
+    expect_same(g, {g.op("prelu", {{"x", x}, {"alpha", g.random({ch})}})});
+  }
+}
+
 /// Per-channel values, per image or shared, as the first and as the second operand, for any image size.
 TEST(CpuBinary, GatesOfChannels) {
   for (int64_t ch : {1, 16, 33})

@@ -249,7 +249,7 @@ Match match_prelu(const MatchCall& m) {
   Pair p;
   p.in.resize(m.call.all_args().size());
   const Operand slopes = layout.is_row_major() ? Operand{} : operand_of(alpha, x, layout);
-  if (slopes.possible && m.call.shape("alpha").count() == x[1]) {
+  if (slopes.possible && x[1] % layout.block == 0 && m.call.shape("alpha").count() == x[1]) {
     p.out = p.in[static_cast<size_t>(m.call.arg_index("x"))] = layout;
     p.walk.add(x[0], {storage_count(x, layout) / x[0], 0, 0});
     const int64_t pixels = x.count(2, x.rank());

@@ -60,6 +60,22 @@ TEST(Sorting, Topk) {
       }
 }
 
+/// More NaN than the buffer of candidates holds, before the numbers.
+TEST(Sorting, TopkOfManyNaN) {
+  for (const bool ascending : {false, true})
+    for (int64_t every : {2, 9, 100}) {
+      SCOPED_TRACE(cat(ascending ? "ascending, " : "descending, ", every));
+      Graph g;
+      Tensor x = g.random({2, 1500}, -4, 4);
+      for (int64_t i = 0; i < x.count(); i++)
+        if (i % every != 0) x.mut<float>()[static_cast<size_t>(i)] = std::nanf("");
+      expect_same_order(g, g.ops("topk", {{"x", g.input_of(x)},
+                                          {"k", Tensor::scalar_i64(DType::int32, 100)},
+                                          {"axis", 1},
+                                          {"ascending", ascending}}));
+    }
+}
+
 TEST(Sorting, Argsort) {
   for (const Shape& shape : {Shape{7, 40}, Shape{2, 2000, 2}, Shape{1, 30000}})
     for (const bool ascending : {false, true})

@@ -420,16 +420,6 @@ TEST(CpuNorm, BatchNormOfRows) {
     }
 }
 
-TEST(CpuLocalResponseNorm, Layouts) {
-  for (int64_t ch : {7, 32}) {
-    Graph g;
-    Value* x =
-        g.op("conv", {{"x", g.input({2, 3, 9, 9}, -3, 3)}, {"weight", g.random({ch, 3, 3, 3})}, {"pad_type", "same"}});
-    expect_same(g,
-                {g.op("local_response_norm", {{"x", x}, {"size", 5}, {"alpha", 0.3f}, {"beta", 0.75f}, {"k", 2.0f}})});
-  }
-}
-
 /// A blocked tensor whose channels do not fill a block.
 TEST(CpuPrelu, ChannelsOfBlockedTensors) {
   for (int64_t ch : {1, 5, 16, 17, 32}) {

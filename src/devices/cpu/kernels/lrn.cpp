@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/onednn.h"
+#include "devices/cpu/vector/loops.h"
 
 namespace moka::devices::cpu {
 
@@ -7,7 +10,15 @@ namespace {
 
 using namespace onednn;
 
-Match match_lrn(const MatchCall& given) {
+using vector::Binary;
+using vector::loops;
+using vector::Unary;
+
+constexpr int64_t kLrnColumns = 256;  // per tile
+
+/// oneDNN's kernels of other layouts than a blocked one keep a running sum, in which a large number, an infinity or a
+/// NaN would stay.
+Match match_blocked(const MatchCall& given) {
   if (std::string why = require_fp32(given, {"x"}); !why.empty()) return Match::no(why);
   auto size = given.call.integer("size");
   auto alpha = given.call.number("alpha"), beta = given.call.number("beta"), k = given.call.number("k");
@@ -15,45 +26,84 @@ Match match_lrn(const MatchCall& given) {
   if (*size % 2 == 0) return Match::no("a window of even size");  // oneDNN places it differently
   const ir::Shape& x = given.call.shape("x");
   if (x.rank() != 4) return Match::no(cat("rank ", x.rank()));
+  const Layout l = layout_of(given, "x");
+  if (l.kind != Layout::Kind::channel_blocked || !given.epilogue.empty()) return Match::no("a row-major input");
   OneThread scope;
-  for (Layout l : {layout_of(given, "x"), Layout{}}) {
+  try {
     std::vector<Launch> launches;
-    try {
-      const auto parts = divide(x, l, x, l, 1, x[0] > 1 ? given.threads : 1);
-      for (const Part& part : parts) {
-        const Run run = input_of(part, x, l, 1);
-        const dnnl::lrn_forward::desc d(dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels,
-                                        describe(run.shape, l), *size, static_cast<float>(*alpha),
-                                        static_cast<float>(*beta), static_cast<float>(*k));
-        const dnnl::lrn_forward::primitive_desc pd(d, attributes(), engine(), true);
-        if (pd.get(true) == nullptr || (is_plain_loops(pd) && !l.is_row_major())) break;
-        Launch& launch = launches.emplace_back(pd);
-        launch.in(DNNL_ARG_SRC, pd.src_desc(), given.call.arg_index("x"), run.first);
-        launch.out(DNNL_ARG_DST, pd.dst_desc(), run.first);
-      }
-      if (launches.size() < parts.size()) continue;
-      MatchCall m = given;
-      m.threads = static_cast<int>(parts.size());
-      KernelChoice c = choose("cpu.local_response_norm.onednn", launches, m);
-      c.in = in_layouts(m, "x", l);
-      if (m.epilogue.empty()) {
-        c.out = {l};
-      } else if (!l.is_row_major()) {
-        continue;
-      }
-      c.cost = cost_of(m, 20.0 * static_cast<double>(x.count()), traffic(m));
-      return Match::yes(std::move(c));
-    } catch (const dnnl::error&) {
+    for (const Part& part : divide(x, l, x, l, 1, x[0] > 1 ? given.threads : 1)) {
+      const Run run = input_of(part, x, l, 1);
+      const dnnl::lrn_forward::desc d(dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels,
+                                      describe(run.shape, l), *size, static_cast<float>(*alpha),
+                                      static_cast<float>(*beta), static_cast<float>(*k));
+      const dnnl::lrn_forward::primitive_desc pd(d, attributes(), engine(), true);
+      if (pd.get(true) == nullptr || is_plain_loops(pd)) return Match::no("no oneDNN implementation");
+      Launch& launch = launches.emplace_back(pd);
+      launch.in(DNNL_ARG_SRC, pd.src_desc(), given.call.arg_index("x"), run.first);
+      launch.out(DNNL_ARG_DST, pd.dst_desc(), run.first);
     }
+    MatchCall m = given;
+    m.threads = static_cast<int>(launches.size());
+    KernelChoice c = choose("cpu.local_response_norm.onednn", launches, m);
+    c.in = in_layouts(m, "x", l);
+    c.out = {l};
+    c.cost = cost_of(m, 20.0 * static_cast<double>(x.count()), traffic(m));
+    return Match::yes(std::move(c));
+  } catch (const dnnl::error&) {
+    return Match::no("no oneDNN implementation");
   }
-  return Match::no("no oneDNN implementation");
+}
+
+/// s = s^beta.
+void raise_to(float* s, float beta, int64_t n) {
+  if (beta != 0.75f) return loops().binary(Binary::pow, s, 1, &beta, 0, s, n);
+  float root[kLrnColumns];
+  loops().unary(Unary::sqrt, s, s, n, 0, 0);
+  loops().unary(Unary::sqrt, s, root, n, 0, 0);
+  loops().binary(Binary::mul, s, 1, root, 1, s, n);
+}
+
+Match match_rows(const MatchCall& m) {
+  if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
+  auto size = m.call.integer("size");
+  auto alpha = m.call.number("alpha"), beta = m.call.number("beta"), k = m.call.number("k");
+  if (!size.ok() || !alpha.ok() || !beta.ok() || !k.ok()) return Match::no("settings that are not constant");
+  const ir::Shape& x = m.call.shape("x");
+  const int axis = x.rank() - 3;
+  const int64_t channels = x[axis], inner = x.count(axis + 1, x.rank()),
+                parts = (inner + kLrnColumns - 1) / kLrnColumns;
+  const int64_t before = std::min(*size / 2, channels), after = std::min((*size - 1) / 2, channels);
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  KernelChoice c;
+  c.kernel = "cpu.local_response_norm";
+  c.tiles = x.count(0, axis) * parts;
+  c.cost = cost_of(m, 20.0 * static_cast<double>(x.count()), traffic(m));
+  c.run = [=, scale = static_cast<float>(*alpha / static_cast<double>(*size)), beta = static_cast<float>(*beta),
+           k = static_cast<float>(*k)](const KernelArgs& args) -> Status {
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const int64_t first = t % parts * kLrnColumns, n = std::min(kLrnColumns, inner - first),
+                    at = t / parts * channels * inner + first;
+      const float* from = args.in[in].as<float>() + at;
+      for (int64_t ch = 0; ch < channels; ch++) {
+        float sum[kLrnColumns] = {};
+        for (int64_t j = std::max<int64_t>(0, ch - before); j <= std::min(channels - 1, ch + after); j++)
+          loops().multiply_add(from + j * inner, from + j * inner, sum, sum, n);
+        loops().scale_shift(sum, &scale, &k, 0, sum, n);
+        raise_to(sum, beta, n);
+        loops().binary(Binary::div, from + ch * inner, 1, sum, 1, args.out[0].as<float>() + at + ch * inner, n);
+      }
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
 }
 
 }  // namespace
 
 KernelFamily family_lrn() {
   static const KernelDef defs[] = {
-      {.name = "cpu.local_response_norm.onednn", .ops = {"local_response_norm"}, .match = match_lrn}};
+      {.name = "cpu.local_response_norm.onednn", .ops = {"local_response_norm"}, .match = match_blocked},
+      {.name = "cpu.local_response_norm", .ops = {"local_response_norm"}, .match = match_rows}};
   return {200, defs};
 }
 

@@ -40,7 +40,9 @@ Status fuse_hard_swish(PassContext& c) {
     if (!status.ok() || op.type_name() != "mul" || !op.epilogue.empty()) return;
     for (auto [a, b] : {std::pair{"x", "y"}, std::pair{"y", "x"}}) {
       Value* x = op.input(a);
-      if (gated_value(op.input(b)) != x || !x->type.is_tensor() || x->type.dtype() != DType::fp32) continue;
+      if (gated_value(op.input(b)) != x || !(x->type == op.output()->type) || !x->type.is_tensor() ||
+          x->type.dtype() != DType::fp32)
+        continue;
       // Below -3 the product is 0 for any x.
       if (const Op* cut = made_by(x, "thresholded_relu"); cut != nullptr && is_near(number_of(*cut, "alpha"), -3))
         x = cut->input("x");

@@ -39,6 +39,12 @@ bool keeps_all(DType from, DType to) {
   return a.digits > 0 && a.digits <= b.digits && (b.negative || !a.negative);
 }
 
+/// Whether casts from `from` over `by`, which represents all of `from`, do the same as one cast. They do not where a
+/// number is out of range: integers wrap, and floats saturate.
+bool may_skip(DType from, DType by, DType to) {
+  return !is_integer(from) || !is_float(by) || !is_integer(to) || keeps_all(from, to);
+}
+
 /// Whether two shapes are known to be equal: equal sizes, or the same symbols.
 bool same_dim(int64_t a, int64_t b) { return a == b && a != kAnyDim; }
 
@@ -173,7 +179,8 @@ class Remover {
     Op* p = x->producer();
     if (p == nullptr || p->type_name() != "cast" || !p->epilogue.empty()) return nullptr;
     Value* source = p->input("x");
-    if (!keeps_all(source->type.dtype(), x->type.dtype())) return nullptr;
+    if (!keeps_all(source->type.dtype(), x->type.dtype()) || !may_skip(source->type.dtype(), x->type.dtype(), to))
+      return nullptr;
     if (source->type.dtype() == to) return source;
     op.replace_input(x, source);
     c_.remark(cat(p->name, " before ", op.name));

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "passes/affine.h"
@@ -242,36 +244,91 @@ class ScaleFolder {
     return v->constant() != nullptr;
   }
 
-  /// Returns false if the weights cannot be changed, or are better read from the file.
+  /// Returns false if the weights cannot be changed, are better read from the file, or would not stay finite.
   Result<bool> apply(const Layer& layer, std::vector<double> bias, const Affine& before, const Affine& after,
                      std::string_view names) {
     Op& op = layer.op;
-    const bool reweigh = before.scales() || after.scales();
+    const bool reweigh = before.scales() || after.scales(), had_bias = op.input("bias") != nullptr;
+    Value* weight = op.input("weight");
+    const DType dtype = weight->type.dtype();
+    const bool later = reweigh && MOKA_TRY(storage_bytes(dtype, weight->type.shape())) > kScaledNow;
+    std::optional<Tensor> scaled;
     if (reweigh || before.shifts()) {
-      Value* weight = op.input("weight");
       if (!may_expand(*weight) || (reweigh && layer.reads_from_file())) return false;
-      const bool later = MOKA_TRY(storage_bytes(weight->type.dtype(), weight->type.shape())) > kScaledNow;
       if (before.shifts() || !later) {
         const auto old = constant_value(*weight, kMaxWeights);
         if (!old) return false;
         std::vector<double> w = as_doubles(*old);
-        layer.each_weight(w, [&](double& v, size_t out, size_t in) {
-          bias[out] += v * Affine::at(before.shift, in);
-          v *= Affine::at(before.scale, in) * Affine::at(after.scale, out);
-        });
-        if (reweigh && !later) op.set_constant("weight", MOKA_TRY(rounded(w, old->dtype(), old->shape())));
+        if (!change(layer, before, after, w, bias)) return false;
+        if (reweigh && !later) scaled = MOKA_TRY(rounded(w, old->dtype(), old->shape()));
+      } else if (!stays_finite(*weight, largest(before.scale) * largest(after.scale))) {
+        return false;
       }
-      if (reweigh && later) MOKA_TRY(scale_when_packed(layer, before, after));
     }
-    for (size_t i = 0; i < bias.size(); i++)
+    const DType bias_dtype = had_bias ? op.input("bias")->type.dtype() : dtype;
+    for (size_t i = 0; i < bias.size(); i++) {
+      const bool finite = std::isfinite(bias[i]);
       bias[i] = bias[i] * Affine::at(after.scale, i) + Affine::at(after.shift, i);
-    const bool had_bias = op.input("bias") != nullptr;
-    if (had_bias || std::any_of(bias.begin(), bias.end(), [](double b) { return b != 0; })) {
-      const DType dtype = op.input(had_bias ? "bias" : "weight")->type.dtype();
-      op.set_constant("bias", MOKA_TRY(rounded(bias, dtype, Shape{layer.made})));
+      if (finite && !fits(bias[i], bias_dtype)) return false;
     }
+    if (scaled) op.set_constant("weight", std::move(*scaled));
+    if (later) MOKA_TRY(scale_when_packed(layer, before, after));
+    if (had_bias || std::any_of(bias.begin(), bias.end(), [](double b) { return b != 0; }))
+      op.set_constant("bias", MOKA_TRY(rounded(bias, bias_dtype, Shape{layer.made})));
     c_.remark(cat(names, reweigh ? " into the weights of " : " into the bias of ", op.name));
     return true;
+  }
+
+  static bool fits(double v, DType dtype) {
+    return dtype == DType::fp32 ? std::isfinite(static_cast<float>(v)) : std::isfinite(v);
+  }
+
+  static double largest(const std::vector<double>& v) {
+    double most = 0;
+    for (double x : v) most = std::max(most, std::fabs(x));
+    return most;
+  }
+
+  /// Folds into weights and bias. Returns false if a finite weight would become infinite, or if one that is not finite
+  /// would reach the bias.
+  static bool change(const Layer& layer, const Affine& before, const Affine& after, std::vector<double>& w,
+                     std::vector<double>& bias) {
+    const DType dtype = layer.op.input("weight")->type.dtype();
+    bool fine = true;
+    layer.each_weight(w, [&](double& v, size_t out, size_t in) {
+      const double shift = Affine::at(before.shift, in);
+      const bool finite = std::isfinite(v);
+      if (shift != 0) bias[out] += v * shift;
+      v *= Affine::at(before.scale, in) * Affine::at(after.scale, out);
+      fine &= finite ? fits(v, dtype) : shift == 0;
+    });
+    return fine;
+  }
+
+  /// Whether every finite weight stays finite when multiplied by up to `most`.
+  static bool stays_finite(const Value& weight, double most) {
+    constexpr double kMostHalf = 65504, kMostFloat = std::numeric_limits<float>::max();
+    if (most <= 1) return true;
+    const Value* v = &weight;
+    while (v->producer() != nullptr && v->type.dtype() != DType::fp16 &&
+           (v->producer()->type_name() == "cast" || v->producer()->type_name() == "constexpr_cast"))
+      v = v->producer()->operands()[0].values[0];
+    if (v->type.dtype() == DType::fp16) return most <= kMostFloat / kMostHalf;
+    const auto t = constant_value(weight, kMaxWeights);
+    if (!t) return false;
+    if (t->dtype() == DType::fp32) return !has_large(t->as<float>(), static_cast<float>(kMostFloat / most));
+    const std::vector<double> all = as_doubles(*t);
+    return std::all_of(all.begin(), all.end(),
+                       [&](double x) { return !std::isfinite(x) || fits(x * most, t->dtype()); });
+  }
+
+  /// Whether a finite number has a magnitude of `limit` or more.
+  static bool has_large(std::span<const float> all, float limit) {
+    constexpr uint32_t kInfinity = 0x7f800000;
+    const auto low = std::bit_cast<uint32_t>(limit);
+    uint32_t any = 0;
+    for (float v : all) any |= (std::bit_cast<uint32_t>(v) & 0x7fffffff) - low < kInfinity - low ? 1 : 0;
+    return any != 0;
   }
 
   /// Makes the weights an operation on constants, so that only the kernel's packed form of the result is kept.

@@ -174,6 +174,28 @@ TEST(FoldScale, ScalesLargeWeightsWhenPacked) {
   expect_close(a.outputs, b.outputs, 1e-5, "output");
 }
 
+/// Weights that are scaled when a kernel packs them, one of them large.
+TEST(FoldScale, LeavesWeightsThatWouldOverflow) {
+  for (const bool halves : {false, true})
+    for (const float scale : {0x1p20f, 0x1p40f}) {
+      Program program;
+      program.functions.push_back(std::make_unique<Function>("main", Opset::ios17));
+      Function& f = *program.functions.back();
+      Builder b(ops::table(), f.body());
+      Value* x = f.body().add_input("x", Type::tensor(DType::fp32, {5, 160}));
+      Tensor large = *Tensor::zeros(halves ? DType::fp16 : DType::fp32, {160, 160});
+      store_f64(large.view(), 7, halves ? 65504 : 0x1p100);
+      store_f64(large.view(), 8, INFINITY);
+      Value* w =
+          halves ? *b.op("constexpr_cast", {{"source_val", large}, {"output_dtype", "fp32"}}) : *b.constant("w", large);
+      Value* y = *b.op("linear", {{"x", x}, {"weight", w}});
+      f.body().set_outputs({*b.op("mul", {{"x", y}, {"y", scale}})});
+      std::vector<passes::Remark> remarks;
+      ASSERT_TRUE(run_pass(program, "fold_scale", remarks).ok());
+      EXPECT_EQ(remarks.empty(), !halves && scale == 0x1p40f) << halves << " " << scale;
+    }
+}
+
 /// A product of few rows reads its weights from the file, which is faster than any copy.
 TEST(FoldScale, LeavesLargeWeightsOfFewRows) {
   for (int64_t rows : {1, 4, 5}) {

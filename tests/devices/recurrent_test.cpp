@@ -56,6 +56,31 @@ TEST(CpuRecurrent, Gru) {
       }
 }
 
+/// An update of 1 keeps the state, however large the new value is.
+TEST(CpuRecurrent, GruKeepsStateBesideLargeValues) {
+  for (bool after : {false, true}) {
+    Graph g(Opset::ios18);
+    Tensor input = *Tensor::zeros(DType::fp32, {3, 2}), bias = *Tensor::zeros(DType::fp32, {3});
+    input.mut<float>()[2] = 1;    // new = x[0]
+    bias.mut<float>()[2] = 1e9f;  // update = 1
+    Tensor x = *Tensor::zeros(DType::fp32, {2, 1, 2}), h = *Tensor::zeros(DType::fp32, {1, 1});
+    x.mut<float>()[0] = x.mut<float>()[2] = 1e30f;
+    h.mut<float>()[0] = 3;
+    const std::vector<Value*> made = g.ops("gru", {{"x", g.input_of(x)},
+                                                   {"initial_h", g.input_of(h)},
+                                                   {"weight_ih", input},
+                                                   {"weight_hh", *Tensor::zeros(DType::fp32, {3, 1})},
+                                                   {"bias", bias},
+                                                   {"activation", "linear"},
+                                                   {"reset_after", after}});
+    g.function().body().set_outputs({made[1]});
+    const auto got = run(g.function(), g.inputs(), true);
+    ASSERT_TRUE(got.ok()) << got.error().to_string();
+    EXPECT_TRUE(got->has("cpu.gru")) << got->kernels;
+    EXPECT_EQ(got->outputs[0].as<float>()[0], 3);
+  }
+}
+
 TEST(CpuRecurrent, Rnn) {
   for (const char* direction : {"forward", "reverse"})
     for (bool sequence : {false, true})

@@ -50,6 +50,7 @@ Match match_gru(const MatchCall& m) {
     float *y = args.out[0].as<float>(), *last = args.out[1].as<float>();
     std::copy_n(data_of(args, initial_h), batch * hidden, states);
     auto step = [&](int64_t t, int64_t from, int64_t to, auto wait) {
+      constexpr float one = 1;
       const int64_t n = to - from;
       const float* before = states + t % 2 * batch * hidden;
       float *now = states + (t + 1) % 2 * batch * hidden,
@@ -84,9 +85,10 @@ Match match_gru(const MatchCall& m) {
         else
           loops().binary(Binary::add, fresh, 1, added, 1, fresh, n);
         apply(activation, fresh, n);
-        // (1 - update) * fresh + update * h
-        loops().binary(Binary::sub, before + b * hidden + from, 1, fresh, 1, h, n);
-        loops().multiply_add(update, h, fresh, h, n);
+        // (1 - update) * fresh + update * h. Shorter forms lose h beside a large `fresh`.
+        loops().binary(Binary::mul, update, 1, before + b * hidden + from, 1, h, n);
+        loops().binary(Binary::sub, &one, 0, update, 1, update, n);
+        loops().multiply_add(update, fresh, h, h, n);
         if (sequence) std::copy_n(h, n, y + (t * batch + b) * hidden + from);
       }
     };

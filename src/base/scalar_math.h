@@ -39,6 +39,12 @@ T leaky_relu(T x, T alpha) {
 }
 
 template <class T>
+T clamped_relu(T x, T alpha, T beta) {
+  x = leaky_relu(x, alpha);
+  return x > beta ? beta : x;
+}
+
+template <class T>
 T elu(T x, T alpha) {
   return x < 0 ? alpha * std::expm1(x) : x;
 }

@@ -32,8 +32,8 @@ std::optional<Epilogue> epilogue_of(const Op& op) {
   Epilogue e;
   e.op = op.type_name();
   e.origin = op.name;
-  const bool clamped = e.op == "clamped_relu", threshold = e.op == "threshold";
-  if (!clamped && !threshold && !kernel::is_epilogue(e.op)) return std::nullopt;
+  const bool threshold = e.op == "threshold";
+  if (!threshold && !kernel::is_epilogue(e.op)) return std::nullopt;
   if (!op.has_trait(Trait::elementwise) || !op.epilogue.empty() || op.output_count() != 1 || op.input("x") == nullptr)
     return std::nullopt;
   if (e.op == "gelu" && text_of(op, "mode") != "EXACT") return std::nullopt;
@@ -42,10 +42,6 @@ std::optional<Epilogue> epilogue_of(const Op& op) {
     const auto v = number_of(op, param);
     if (!v) return std::nullopt;
     *to = static_cast<float>(*v);
-  }
-  if (clamped) {
-    if (e.alpha != 0 || !(e.beta > 0)) return std::nullopt;
-    e.op = "clip";
   }
   if (threshold) {
     e.op = "clip";

@@ -30,6 +30,7 @@ const Known kKnown[] = {
     {"sigmoid", logistic},
     {"tanh", [](double x) { return std::tanh(x); }},
     {"silu", [](double x) { return x * logistic(x); }},
+    {"clamped_relu", [](double x) { return std::fmin(x < 0 ? kAlpha * x : x, kBeta); }},
     {"leaky_relu", [](double x) { return x < 0 ? kAlpha * x : x; }},
     {"elu", [](double x) { return x < 0 ? kAlpha * (std::exp(x) - 1) : x; }},
     {"gelu", [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }},
@@ -92,12 +93,14 @@ TEST(Epilogue, KnowsWhatOnlyClamps) {
   EXPECT_EQ(limits_of({"relu", 0, 0, ""}), (Limits{0, kInfinity}));
   EXPECT_EQ(limits_of({"relu6", 0, 0, ""}), (Limits{0, 6}));
   EXPECT_EQ(limits_of({"clip", -1, 2, ""}), (Limits{-1, 2}));
-  for (const char* op : {"abs", "leaky_relu", "sigmoid_hard", "softmax"}) EXPECT_FALSE(limits_of({op, 0, 1, ""})) << op;
+  for (const char* op : {"abs", "clamped_relu", "leaky_relu", "sigmoid_hard", "softmax"})
+    EXPECT_FALSE(limits_of({op, 0, 1, ""})) << op;
 }
 
 TEST(Epilogue, KnowsWhatRoundsNothing) {
   for (const char* op : {"relu", "relu6", "clip", "abs"}) EXPECT_TRUE(is_exact({op, 0, 1, ""})) << op;
-  for (const char* op : {"tanh", "linear_activation", "sqrt", "softmax"}) EXPECT_FALSE(is_exact({op, 0, 1, ""})) << op;
+  for (const char* op : {"tanh", "clamped_relu", "linear_activation", "sqrt", "softmax"})
+    EXPECT_FALSE(is_exact({op, 0, 1, ""})) << op;
 }
 
 TEST(Epilogue, EmptyTensor) {

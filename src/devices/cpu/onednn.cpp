@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "devices/cpu/common/common.h"
 #include "devices/cpu/vector/loops.h"
@@ -63,6 +64,7 @@ struct PostOp {
 /// The post-ops that compute an epilogue; empty if oneDNN has none.
 std::vector<PostOp> post_ops_of(const ir::Epilogue& e) {
   using enum algorithm;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   [[maybe_unused]] const float a = e.alpha, b = e.beta;
 #define MOKA_EPILOGUE(name, exact, limits, vector, expression, ...) \
   if (e.op == #name) return {__VA_ARGS__};

@@ -23,7 +23,6 @@ constexpr Entry kEntries[] = {
     {"asin", Unary::asin, "", ""},
     {"atan", Unary::atan, "", ""},
     {"ceil", Unary::ceil, "", ""},
-    {"clamped_relu", Unary::clamped_relu, "alpha", "beta"},
     {"cos", Unary::cos, "", ""},
     {"erf", Unary::erf, "", ""},
     {"exp2", Unary::exp2, "", ""},

@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include "devices/graph_util.h"
 
 namespace moka::devices_test {
@@ -42,6 +45,42 @@ void check_odd(const OddCase& c, float odd, const std::string& after) {
   int64_t finite = 0;
   for (float v : r.outputs[0].as<float>()) finite += std::isfinite(v);
   EXPECT_GT(finite, 0);
+}
+
+/// Padding times a weight that is not finite is NaN.
+TEST(OneDnn, PadsOddWeights) {
+  struct Case {
+    std::string_view kernel;
+    Shape x, weight;
+    bool constant = true;
+    int groups = 1;
+  };
+  const Case cases[] = {{"cpu.conv.onednn", {2, 32, 6, 7}, {32, 32, 3, 3}},
+                        {"cpu.conv.onednn", {1, 3, 9, 9}, {20, 3, 3, 3}},
+                        {"cpu.conv.onednn", {1, 16, 5, 5, 5}, {16, 16, 3, 3, 3}},
+                        {"cpu.conv.onednn", {2, 32, 20}, {48, 32, 5}},
+                        {"cpu.conv.onednn", {1, 32, 9, 9}, {64, 16, 3, 3}, true, 2},
+                        {"cpu.conv.onednn_rows", {1, 5, 9, 9}, {6, 5, 3, 3}},
+                        {"cpu.conv.onednn_last", {1, 32, 9, 9}, {32, 32, 3, 3}},
+                        {"cpu.conv.onednn_rows", {1, 5, 9, 9}, {6, 5, 3, 3}, false}};
+  for (const Case& c : cases)
+    for (const float odd : {std::numeric_limits<float>::infinity(), std::nanf("")})
+      for (const bool activation : {false, true}) {
+        SCOPED_TRACE(cat(c.kernel, " ", c.weight, " ", odd, activation));
+        Graph g;
+        Tensor weight = g.random(c.weight);
+        weight.mut<float>()[0] = weight.mut<float>()[static_cast<size_t>(c.weight.count() - 1)] = odd;
+        std::vector<NamedArg> args{{"x", g.input(c.x)}, {"pad_type", "same"}, {"groups", c.groups}};
+        args.emplace_back("strides", Tensor::i32(std::vector<int64_t>(static_cast<size_t>(c.x.rank() - 2), 2)));
+        if (c.constant)
+          args.emplace_back("weight", weight);
+        else
+          args.emplace_back("weight", g.input_of(weight));
+        Value* y = g.op("conv", args);
+        ASSERT_NE(y, nullptr);
+        if (activation) y->producer()->epilogue = {{"relu"}};
+        expect_same_by(c.kernel, g, y);
+      }
 }
 
 /// oneDNN's own post-ops turn NaN into numbers: relu(NaN) would be 0.

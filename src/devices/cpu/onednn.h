@@ -101,6 +101,10 @@ class Launch {
   };
   void unfused(Unfused u) { unfused_ = std::move(u); }
 
+  /// Called while the choice is prepared, unless packed weights were found to be finite.
+  using Inspect = std::function<Status(kernel::PrepareContext&)>;
+  void inspect(Inspect f) { inspect_ = std::move(f); }
+
   enum class From : uint8_t { in, out, packed, scratch };
   struct Argument {
     int id = 0;
@@ -114,12 +118,14 @@ class Launch {
   const std::vector<Argument>& arguments() const { return arguments_; }
   int addend() const { return addend_; }
   const Unfused& unfused() const { return unfused_; }
+  const Inspect& inspect() const { return inspect_; }
 
  private:
   dnnl::primitive_desc_base primitive_;
   std::vector<Argument> arguments_;
   int addend_ = -1;
   Unfused unfused_;
+  Inspect inspect_;
 };
 
 /// A choice with kernel, note, tiles, thread_scratch, in_place, in_prepare_only, prepare and run set.

@@ -112,7 +112,11 @@ class UnfusedPrimitive {
 class Shared {
  public:
   explicit Shared(const Launch& launch)
-      : arguments(launch.arguments()), pd(launch.primitive()), addend(launch.addend()), unfused_(launch.unfused()) {
+      : arguments(launch.arguments()),
+        pd(launch.primitive()),
+        addend(launch.addend()),
+        unfused_(launch.unfused()),
+        inspect_(launch.inspect()) {
     const Desc scratch = pd.query_md(dnnl::query::scratchpad_md, 0);
     if ((scratch_bytes = scratch.get_size()) > 0)
       arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch, Launch::From::scratch, 0, 0, {}});
@@ -131,6 +135,7 @@ class Shared {
       primitive = dnnl::primitive(pd.get());
       if (std::string_view(pd.impl_info_str()).find("gemm") != std::string_view::npos) generate_products();
       packed.resize(arguments.size());
+      bool inspected = false;
       for (size_t i = 0; i < arguments.size(); i++) {
         const Launch::Argument& a = arguments[i];
         if (a.from != Launch::From::packed) continue;
@@ -143,8 +148,10 @@ class Shared {
         };
         packed[i] =
             MOKA_TRY(context.pack(a.index, cat(key_of(a.plain, a.desc), " at ", a.offset), a.desc.get_size(), reorder));
-        if (unfused_.is_needed()) finite_weights_ &= are_finite(packed[i].get(), a.desc);
+        inspected = unfused_.is_needed() || inspect_;
+        if (inspected) finite_weights_ &= are_finite(packed[i].get(), a.desc);
       }
+      if (inspect_ && !(inspected && finite_weights_)) MOKA_TRY(inspect_(context));
     } catch (const dnnl::error& e) {
       return fail(ErrorCode::internal, "oneDNN: ", e.what());
     }
@@ -241,6 +248,7 @@ class Shared {
   std::mutex mutex_;
   std::vector<std::unique_ptr<Slot>> free_;
   UnfusedPrimitive unfused_;
+  Launch::Inspect inspect_;
   bool finite_weights_ = true;
 };
 

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/onednn.h"
+#include "devices/cpu/vector/winograd.h"
 #include "ops/common/window.h"
 
 namespace moka::devices::cpu {
@@ -101,6 +104,92 @@ PlainWeights plain_weights(const ir::Shape& s, int64_t groups, bool transposed, 
   return {strided(dims, strides), first};
 }
 
+/// A weight that is not finite. Its product with padding is NaN, but oneDNN skips padding.
+struct OddWeight {
+  int64_t channel, tap;
+};
+
+/// Calls fn for the weights of a convolution that are not finite.
+template <class F>
+void each_odd_weight(const float* weights, int64_t count, int64_t of_channel, int64_t taps, F fn) {
+  const int64_t whole = count - count % vector::winograds().block;
+  if (vector::winograds().are_finite(weights, whole) &&
+      std::all_of(weights + whole, weights + count, [](float v) { return std::isfinite(v); }))
+    return;
+  for (int64_t i = 0; i < count; i++)
+    if (!std::isfinite(weights[i])) fn(OddWeight{i / of_channel, i % taps});
+}
+
+bool reads_padding(const Window& w, int64_t pixel, int64_t tap) {
+  for (int i = w.rank - 1; i >= 0; i--) {
+    const int64_t at = pixel % w.out[i] * w.strides[i] - w.pads_begin[i] + tap % w.kernel[i] * w.dilations[i];
+    if (at < 0 || at >= w.in[i]) return true;
+    pixel /= w.out[i];
+    tap /= w.kernel[i];
+  }
+  return false;
+}
+
+bool is_padded(const Window& w) { return reads_padding(w, 0, 0) || reads_padding(w, w.out_count() - 1, w.taps() - 1); }
+
+void spoil_padding(const Window& w, const Part& part, const OddWeight& odd, const ir::Shape& y, Layout layout,
+                   float* to) {
+  if (odd.channel < part.channel || odd.channel >= part.channel + part.channels) return;
+  const int64_t pixels = w.out_count();
+  const bool rows = layout.is_row_major();
+  const int64_t block = rows ? 1 : layout.kind == Layout::Kind::channels_last ? y[1] : layout.block;
+  const int64_t groups = (y[1] + block - 1) / block;
+  for (int64_t image = part.image; image < part.image + part.images; image++)
+    for (int64_t i = 0; i < pixels; i++)
+      if (reads_padding(w, i, odd.tap))
+        to[((image * groups + odd.channel / block) * pixels + i) * block + odd.channel % block] =
+            std::numeric_limits<float>::quiet_NaN();
+}
+
+/// Makes results NaN where a weight that is not finite meets padding.
+class PaddingSpoiler {
+ public:
+  PaddingSpoiler(const MatchCall& m, const Window& w)
+      : window_(w), weight_(m.call.shape("weight")), y_(m.outputs[0].shape()), at_(m.call.arg_index("weight")) {}
+
+  void watch(Launch& launch) const {
+    launch.inspect([*this](kernel::PrepareContext& context) -> Status {
+      const ir::TensorView v = MOKA_TRY(context.constant(at_));
+      odd_->clear();
+      each(v.as<float>(), [&](const OddWeight& odd) { odd_->push_back(odd); });
+      return {};
+    });
+  }
+
+  void add_to(KernelChoice& c, const std::vector<Part>& parts, bool constant) const {
+    c.run = [*this, run = std::move(c.run), parts, constant, layout = c.out[0]](const KernelArgs& args) -> Status {
+      MOKA_TRY(run(args));
+      for (int64_t i = args.begin; i < args.end; i++) {
+        const auto spoil = [&](const OddWeight& odd) {
+          spoil_padding(window_, parts[static_cast<size_t>(i)], odd, y_, layout, args.out[0].as<float>());
+        };
+        if (constant)
+          std::for_each(odd_->begin(), odd_->end(), spoil);
+        else
+          each(args.in[static_cast<size_t>(at_)].as<float>(), spoil);
+      }
+      return {};
+    };
+  }
+
+ private:
+  template <class F>
+  void each(const float* weights, F fn) const {
+    const int64_t taps = window_.taps();
+    each_odd_weight(weights, weight_.count(), weight_[1] * taps, taps, fn);
+  }
+
+  Window window_;
+  ir::Shape weight_, y_;
+  int at_;
+  std::shared_ptr<std::vector<OddWeight>> odd_ = std::make_shared<std::vector<OddWeight>>();
+};
+
 Desc any_like(const Desc& d) { return any(d.dims()); }
 
 template <class Make>
@@ -119,6 +208,8 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
   dnnl::post_ops post;
   const bool fused = append_epilogues(m, post) == m.epilogue.size();
   std::string slow;
+  const bool padded = !transposed && is_padded(w);
+  const PaddingSpoiler spoiler(m, w);
   OneThread scope;
   for (const Format& f : formats(m, x[1], w.taps(), fused, order)) {
     const bool afterwards = m.call.has_addend() && !f.fused;
@@ -142,6 +233,7 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
           launch.packed(DNNL_ARG_WEIGHTS, pd.weights_desc(), call.arg_index("weight"), plain.desc, plain.first);
         else
           launch.in(DNNL_ARG_WEIGHTS, pd.weights_desc(), call.arg_index("weight"), plain.first);
+        if (constant && padded) spoiler.watch(launch);
         if (bias) launch.in(DNNL_ARG_BIAS, pd.bias_desc(), call.arg_index("bias"), part.channel);
         launch.out(DNNL_ARG_DST, pd.dst_desc(), out.first);
         if (m.call.has_addend() && f.fused) launch.addend(call.arg_index("addend"));
@@ -161,6 +253,7 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
       c.epilogues = f.fused ? m.epilogue.size() : 0;
       c.cost = cost_of(m, flops, traffic(m));
       if (afterwards) add_afterwards(c, m);
+      if (padded) spoiler.add_to(c, parts, constant);
       return Match::yes(std::move(c));
     } catch (const dnnl::error& e) {
       slow = e.what();

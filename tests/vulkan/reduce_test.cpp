@@ -149,5 +149,14 @@ TEST_P(Reductions, Resizing) {
   g.expect_same(out);
 }
 
+/// Infinities with weight 0 do not affect a pixel.
+TEST_P(Reductions, ResizingInfinities) {
+  Region g(GetParam());
+  const float inf = INFINITY;
+  Value* x = g.input(Tensor::f32({1, 1, 2, 3}, std::vector<float>{1, inf, 3, -inf, 5, -inf}));
+  g.expect_same({g.op("upsample_bilinear", {{"x", x}, {"align_corners", true}}),
+                 g.op("resize_bilinear", {{"x", x}, {"target_size_height", 3}, {"target_size_width", 5}})});
+}
+
 }  // namespace
 }  // namespace moka::vulkan_test

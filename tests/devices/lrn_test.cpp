@@ -39,5 +39,19 @@ TEST(CpuLocalResponseNorm, OddChannels) {
         }
 }
 
+TEST(CpuLocalResponseNorm, OddChannelsOfBlocks) {
+  for (const float odd : {1e12f, std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    SCOPED_TRACE(odd);
+    Graph g;
+    Tensor x = g.random({2, 32, 7, 7}, -3, 3);
+    for (int64_t i = 0; i < x.count(); i++)
+      if (i / 49 % 15 == 2 && i % 3 != 0) x.mut<float>()[static_cast<size_t>(i)] = odd;
+    Value* blocked = g.op("conv", {{"x", g.input({2, 32, 7, 7})}, {"weight", g.random({32, 32, 1, 1}, -0.1f, 0.1f)}});
+    Value* sum = g.op("add", {{"x", blocked}, {"y", g.input_of(x)}});
+    expect_same(
+        g, {g.op("local_response_norm", {{"x", sum}, {"size", 5}, {"alpha", 0.3f}, {"beta", 0.75f}, {"k", 2.0f}})});
+  }
+}
+
 }  // namespace
 }  // namespace moka::devices_test

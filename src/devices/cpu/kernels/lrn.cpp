@@ -12,7 +12,6 @@ using namespace onednn;
 
 using vector::Binary;
 using vector::loops;
-using vector::Unary;
 
 constexpr int64_t kLrnColumns = 256;  // per tile
 
@@ -54,15 +53,6 @@ Match match_blocked(const MatchCall& given) {
   }
 }
 
-/// s = s^beta.
-void raise_to(float* s, float beta, int64_t n) {
-  if (beta != 0.75f) return loops().binary(Binary::pow, s, 1, &beta, 0, s, n);
-  float root[kLrnColumns];
-  loops().unary(Unary::sqrt, s, s, n, 0, 0);
-  loops().unary(Unary::sqrt, s, root, n, 0, 0);
-  loops().binary(Binary::mul, s, 1, root, 1, s, n);
-}
-
 Match match_rows(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
   auto size = m.call.integer("size");
@@ -85,12 +75,18 @@ Match match_rows(const MatchCall& m) {
                     at = t / parts * channels * inner + first;
       const float* from = args.in[in].as<float>() + at;
       for (int64_t ch = 0; ch < channels; ch++) {
+        const int64_t top = std::max<int64_t>(0, ch - before), rows = std::min(channels - 1, ch + after) + 1 - top;
+        const float *center = from + ch * inner, *window = from + top * inner;
+        float* y = args.out[0].as<float>() + at + ch * inner;
+        if (beta == 0.75f && rows <= vector::kMostRows) {
+          loops().divide_by_window(center, window, inner, rows, scale, k, y, n);
+          continue;
+        }
         float sum[kLrnColumns] = {};
-        for (int64_t j = std::max<int64_t>(0, ch - before); j <= std::min(channels - 1, ch + after); j++)
-          loops().multiply_add(from + j * inner, from + j * inner, sum, sum, n);
+        for (int64_t r = 0; r < rows; r++) loops().multiply_add(window + r * inner, window + r * inner, sum, sum, n);
         loops().scale_shift(sum, &scale, &k, 0, sum, n);
-        raise_to(sum, beta, n);
-        loops().binary(Binary::div, from + ch * inner, 1, sum, 1, args.out[0].as<float>() + at + ch * inner, n);
+        loops().binary(Binary::pow, sum, 1, &beta, 0, sum, n);
+        loops().binary(Binary::div, center, 1, sum, 1, y, n);
       }
     }
     return {};

@@ -91,6 +91,7 @@ enum class Booleans : uint8_t { both, either, one };
 /// The smallest key of Loops::reaching, and that of the worst infinity.
 constexpr int32_t kKeyOfNaN = -0x7fffffff - 1, kKeyOfWorst = kKeyOfNaN + 0x7fffff;
 constexpr int64_t kMostStripes = 2048;  ///< of Loops::best_of_stripes
+constexpr int64_t kMostRows = 5;        ///< of Loops::divide_by_window
 
 enum class Reduce : uint8_t { sum, sum_square, sum_abs, max, min };
 
@@ -150,6 +151,10 @@ struct Loops {
   /// y[i] = (x[i] - zero) * scale.
   void (*dequantize)(const uint8_t* x, int64_t n, float scale, float zero, bool is_signed, float* y);
   void (*multiply_add)(const float* a, const float* b, const float* c, float* y, int64_t n);  ///< y = a * b + c
+  /// y[i] = x[i] / (scale * s + shift)^0.75, s the sum of the squares of window[r * step + i], r in [0, rows), for rows
+  /// from 1 to kMostRows. y must not overlap the inputs.
+  void (*divide_by_window)(const float* x, const float* window, int64_t step, int64_t rows, float scale, float shift,
+                           float* y, int64_t n);
   /// Running sums in double of `columns` columns: y[k * step + i] is the sum of x[j * step + i] for all j up to k, or
   /// below k if `exclusive`. x and y may be the same.
   void (*running_sums)(const float* x, int64_t step, int64_t rows, int64_t columns, bool exclusive, float* y);

@@ -1,12 +1,10 @@
 #include "moka/encryption.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "api/internal.h"
 #include "base/lazy_memory.h"
+#include "base/replace_file.h"
 #include "format/age/age.h"
 #include "format/archive/tar.h"
 #include "format/path_guard.h"
@@ -32,41 +30,6 @@ age::Lock lock_of(const EncryptionOptions& options) {
   }
   return lock;
 }
-
-/// A file that appears under its name when it is complete.
-class Unfinished {
- public:
-  explicit Unfinished(std::string path) : path_(std::move(path)), made_(path_ + ".unfinished") {
-    if (const fs::path folder = fs::path(path_).parent_path(); !folder.empty()) fs::create_directories(folder);
-    out_.open(made_, std::ios::binary | std::ios::trunc);
-    check();
-  }
-  ~Unfinished() {
-    std::error_code ignored;
-    if (!made_.empty()) fs::remove(made_, ignored);
-  }
-  Unfinished(const Unfinished&) = delete;
-  Unfinished& operator=(const Unfinished&) = delete;
-  Status add(std::span<const std::byte> bytes) {
-    out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    return out_ ? Status() : fail(ErrorCode::io, "'", made_, "': cannot be written: ", std::strerror(errno));
-  }
-  void finish() {
-    out_.close();
-    check();
-    std::error_code error;
-    fs::rename(made_, path_, error);
-    if (error) throw Exception(ErrorKind::io, cat("'", path_, "': ", error.message()));
-    made_.clear();
-  }
-
- private:
-  void check() const {
-    if (!out_) throw Exception(ErrorKind::io, cat("'", made_, "': cannot be written: ", std::strerror(errno)));
-  }
-  std::string path_, made_;
-  std::ofstream out_;
-};
 
 /// The content of the file in which a model is encrypted.
 format::Rope content_of(const std::string& path) {
@@ -154,17 +117,14 @@ void encrypt_model(const std::string& path, const std::string& destination, cons
                                                  return fail(ErrorCode::invalid_argument, "it is encrypted already");
                                                }}));
   const format::Rope content = content_of(trimmed);
-  std::error_code ignored;
-  if (fs::is_directory(destination, ignored))
-    api::raise(fail(ErrorCode::invalid_argument, "'", destination, "': expected the path of a file, got a folder"));
-  Unfinished file(destination);
+  FileReplacement file = api::unwrap(FileReplacement::begin(destination));
   uint64_t done = 0;
   api::unwrap(age::encrypt(content, lock, [&](std::span<const std::byte> part) {
     done += part.size();
     if (options.progress) options.progress(std::min<uint64_t>(done, content.size()), content.size());
     return file.add(part);
   }));
-  file.finish();
+  api::unwrap(file.finish(false));
 }
 
 void decrypt_model(const std::string& path, const std::string& destination, const KeySource& key) {

@@ -9,10 +9,12 @@
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include <utility>
 
 namespace moka {
 namespace {
 
+namespace fs = std::filesystem;
 constexpr std::string_view between = ".unfinished-";
 constexpr size_t digits = 16;
 
@@ -26,12 +28,15 @@ Result<int> make_unfinished(const std::string& path, std::string& made) {
   for (int tries = 0; tries < 100; ++tries) {
     char text[digits + 1];
     std::snprintf(text, sizeof text, "%08x%08x", random(), random());
-    made = cat(path, between, text);
-    const int file = ::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (file >= 0) return file;
+    const std::string name = cat(path, between, text);
+    const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file >= 0) {
+      made = name;
+      return file;
+    }
     if (errno != EEXIST) break;
   }
-  return io_error(made, "making it");
+  return io_error(path, "making it");
 }
 
 Status write_all(int file, const std::string& path, std::span<const std::byte> bytes) {
@@ -46,21 +51,60 @@ Status write_all(int file, const std::string& path, std::span<const std::byte> b
 
 }  // namespace
 
-Status replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts, bool sync) {
+Result<std::string> link_target(const std::string& path) {
+  constexpr int most = 40;
+  fs::path at = path;
   std::error_code error;
-  if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty()) {
-    std::filesystem::create_directories(folder, error);
-    if (error) return fail(ErrorCode::io, "'", folder.string(), "': ", error.message());
+  for (int i = 0; fs::is_symlink(fs::symlink_status(at, error)); ++i) {
+    if (i == most) return fail(ErrorCode::io, "'", path, "': too many symbolic links");
+    const fs::path next = fs::read_symlink(at, error);
+    if (error) return fail(ErrorCode::io, "'", at.string(), "': ", error.message());
+    at = at.parent_path() / next;
   }
-  std::string made;
-  const int file = MOKA_TRY(make_unfinished(path, made));
-  Status status;
-  for (size_t i = 0; i < parts.size() && status.ok(); ++i) status = write_all(file, made, parts[i]);
-  if (status.ok() && sync && ::fsync(file) != 0) status = io_error(made, "writing");
-  if (::close(file) != 0 && status.ok()) status = io_error(made, "closing");
-  if (status.ok() && std::rename(made.c_str(), path.c_str()) != 0) status = io_error(path, "replacing");
-  if (!status.ok()) std::remove(made.c_str());
-  return status;
+  return at.string();
+}
+
+Result<FileReplacement> FileReplacement::begin(const std::string& path) {
+  FileReplacement out;
+  out.path_ = MOKA_TRY(link_target(path));
+  std::error_code error;
+  const fs::file_status status = fs::status(out.path_, error);
+  if (fs::is_directory(status) || !fs::path(out.path_).has_filename())
+    return fail(ErrorCode::invalid_argument, "'", path, "': expected the path of a file, got a folder");
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    return fail(ErrorCode::invalid_argument, "'", path, "': expected the path of a file, got something else");
+  if (const fs::path folder = fs::path(out.path_).parent_path(); !folder.empty()) {
+    fs::create_directories(folder, error);
+    if (error) return fail(ErrorCode::io, "'", folder.string(), "': cannot be made: ", error.message());
+  }
+  out.file_ = MOKA_TRY(make_unfinished(out.path_, out.made_));
+  return out;
+}
+
+FileReplacement::FileReplacement(FileReplacement&& other) noexcept
+    : path_(std::move(other.path_)), made_(std::move(other.made_)), file_(std::exchange(other.file_, -1)) {
+  other.made_.clear();
+}
+
+FileReplacement::~FileReplacement() {
+  if (file_ >= 0) ::close(file_);
+  if (!made_.empty()) std::remove(made_.c_str());
+}
+
+Status FileReplacement::add(std::span<const std::byte> bytes) { return write_all(file_, made_, bytes); }
+
+Status FileReplacement::finish(bool sync) {
+  if (sync && ::fsync(file_) != 0) return io_error(made_, "writing");
+  if (::close(std::exchange(file_, -1)) != 0) return io_error(made_, "closing");
+  if (std::rename(made_.c_str(), path_.c_str()) != 0) return io_error(path_, "replacing");
+  made_.clear();
+  return {};
+}
+
+Status replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts, bool sync) {
+  FileReplacement file = MOKA_TRY(FileReplacement::begin(path));
+  for (const auto& part : parts) MOKA_TRY(file.add(part));
+  return file.finish(sync);
 }
 
 std::string_view replaced_by_unfinished(std::string_view name) {

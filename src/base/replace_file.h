@@ -9,9 +9,31 @@
 
 namespace moka {
 
+/// The path of the file to which the symbolic links at `path` lead, or `path`; the file may be absent. Error io.
+Result<std::string> link_target(const std::string& path);
+
+/// A file that appears under its name when it is complete. Several processes may replace the same file at the same
+/// time.
+class FileReplacement {
+ public:
+  /// Follows symbolic links, makes the folder if necessary and begins an unfinished file there, which the destructor
+  /// removes. Errors: invalid_argument (`path` is something other than a regular file), io.
+  static Result<FileReplacement> begin(const std::string& path);
+  ~FileReplacement();
+  FileReplacement(FileReplacement&& other) noexcept;
+  FileReplacement& operator=(FileReplacement&&) = delete;
+  Status add(std::span<const std::byte> bytes);
+  /// `sync`: the content survives a crash of the machine.
+  Status finish(bool sync);
+
+ private:
+  FileReplacement() = default;
+  std::string path_, made_;
+  int file_ = -1;
+};
+
 /// Writes the concatenated parts to `path` and makes its folder if necessary. Readers see either the old or the new
-/// content. Several processes may replace the same file at the same time. `sync`: the content survives a crash of the
-/// machine. A killed process leaves an unfinished file beside `path`. Error io.
+/// content. A killed process leaves an unfinished file beside `path`. Errors as FileReplacement.
 Status replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts, bool sync);
 
 /// The name of the file that the unfinished file `name` was meant to replace; empty for other files.

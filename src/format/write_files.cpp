@@ -8,6 +8,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "base/replace_file.h"
 #include "format/path_guard.h"
 
 namespace moka::format {
@@ -75,18 +76,13 @@ Status write_folder(const std::map<std::string, Bytes>& files, const std::string
 }
 
 Status replace_file(Rope content, const std::string& path) {
-  std::error_code ec;
-  if (fs::is_directory(path, ec))
-    return fail(ErrorCode::invalid_argument, "'", path, "': expected the path of a file, got a folder");
-  MOKA_TRY(make_folder(fs::path(path).parent_path()));
-  const std::string made = beside(path);
-  Status status = write_file(made, std::move(content));
-  if (!status.ok()) fs::remove(made, ec);
-  MOKA_TRY(std::move(status));
-  return move_to(made, path);
+  FileReplacement file = MOKA_TRY(FileReplacement::begin(path));
+  for (const Bytes& piece : content.pieces()) MOKA_TRY(file.add(piece.span));
+  return file.finish(false);
 }
 
-Status replace_package(FileContents files, const std::string& path) {
+Status replace_package(FileContents files, const std::string& name) {
+  const std::string path = MOKA_TRY(link_target(name));
   std::error_code ec;
   const bool exists = fs::exists(path, ec);
   if (exists && !fs::is_directory(path, ec))

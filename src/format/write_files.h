@@ -20,7 +20,8 @@ Status write_folder(FileContents files, const std::string& folder);
 Status write_folder(const std::map<std::string, Bytes>& files, const std::string& folder);
 
 /// Writes a file, or a folder, next to `path` and moves it there when it is complete, so the old content may be part of
-/// the new one. Errors: invalid_argument (`path` is a folder that holds something other than a package), io.
+/// the new one. Follows symbolic links. Errors: invalid_argument (`path` is neither absent nor a regular file, or for
+/// replace_package, neither absent nor a package nor an empty folder), io.
 Status replace_file(Rope content, const std::string& path);
 Status replace_package(FileContents files, const std::string& path);
 

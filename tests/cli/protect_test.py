@@ -2,7 +2,9 @@
 
 import json
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -124,6 +126,35 @@ class Protect(unittest.TestCase):
         self.fine("encrypt", self.model, "-r", self.recipient)
         self.refused(3, "Apple", "predict", self.encrypted, "-i", "random", "--identity", "team.mlmodelkey")
         self.refused(2, "encrypted already", "encrypt", self.encrypted, "-r", self.recipient)
+
+    def test_files_beside_the_output_stay(self):
+        other = self.folder / "Net.mlpackage.age.unfinished"
+        other.write_text("mine")
+        self.fine("encrypt", self.model, "-r", self.recipient)
+        self.assertEqual(other.read_text(), "mine")
+
+    def test_two_at_once_write_whole_files(self):
+        many = [subprocess.Popen([PROGRAM, "encrypt", self.model, "-r", self.recipient], env=ENVIRONMENT, stdout=subprocess.PIPE)
+                for _ in range(6)]
+        for one in many:
+            one.communicate()
+            self.assertEqual(one.returncode, 0)
+        self.fine("predict", self.encrypted, "-i", "random", "--identity", self.key)
+        self.assertEqual(list(self.folder.glob("*unfinished*")), [])
+
+    def test_outputs_that_are_no_files(self):
+        rent = Path(__file__).parents[2] / "examples/models/rent.mlmodel"
+        pipe, target, link = self.folder / "pipe.mlmodel", self.folder / "target.mlmodel", self.folder / "link.mlmodel"
+        os.mkfifo(pipe)
+        link.symlink_to(target)
+        for command in (["encrypt", rent, "-r", self.recipient], ["edit", rent, "--author", "me"]):
+            self.refused(2, "expected the path of a file", *command, "-o", pipe)
+            self.assertTrue(pipe.is_fifo())
+            self.fine(*command, "-o", link)
+            self.assertTrue(link.is_symlink())
+        self.fine("inspect", target)
+        (self.folder / "file").write_text("")
+        self.refused(3, "cannot be made", "encrypt", rent, "-r", self.recipient, "-o", self.folder / "file" / "x" / "y.age")
 
     def test_age_opens_ours_and_we_open_theirs(self):
         if shutil.which("age") is None:

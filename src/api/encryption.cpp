@@ -145,7 +145,7 @@ void decrypt_model(const std::string& path, const std::string& destination, cons
     const bool one_folder = slash != std::string::npos && files.rbegin()->first.starts_with(top);
     contents[one_folder ? name.substr(slash + 1) : name] = ready(bytes);
   }
-  api::unwrap(format::write_folder(std::move(contents), destination));
+  api::unwrap(format::replace_package(std::move(contents), destination));
 }
 
 std::vector<std::byte> encrypt(std::span<const std::byte> bytes, const EncryptionOptions& options) {

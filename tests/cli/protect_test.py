@@ -156,6 +156,21 @@ class Protect(unittest.TestCase):
         (self.folder / "file").write_text("")
         self.refused(3, "cannot be made", "encrypt", rent, "-r", self.recipient, "-o", self.folder / "file" / "x" / "y.age")
 
+    def test_an_interrupted_decrypt_leaves_no_model(self):
+        self.fine("encrypt", self.model, "-r", self.recipient)
+        before = contents(self.model)
+        shutil.rmtree(self.model)
+
+        def limits():
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+        killed = subprocess.run([PROGRAM, "decrypt", self.encrypted, "--identity", self.key], env=ENVIRONMENT, preexec_fn=limits,
+                                capture_output=True)
+        self.assertEqual(killed.returncode, -signal.SIGXFSZ, killed.stderr)
+        self.assertFalse(self.model.exists())
+        self.fine("decrypt", self.encrypted, "--identity", self.key)
+        self.assertEqual(contents(self.model), before)
+
     def test_age_opens_ours_and_we_open_theirs(self):
         if shutil.which("age") is None:
             self.skipTest("age is not installed")

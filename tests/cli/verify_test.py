@@ -81,6 +81,13 @@ class Verify(Case):
             file.write_text(text)
             self.assertIn(message, self.ends(2, "verify", model, "--against", file).stderr)
 
+    def test_numbers_whose_squares_overflow(self):
+        answers = self.folder / "far.json"
+        case = {"inputs": {"x": [[1, 2, 3, 4]], "y": [[0, 0, 0, 0]]}, "outputs": {"z": [[1e200, 4, 6, 8]]}}
+        answers.write_text(json.dumps(case))
+        done = self.moka_fails("verify", self.affine(), "--against", answers, "--json")
+        self.assertAlmostEqual(json.loads(done.stdout)["shapes"][0]["outputs"][0]["snr"], 0)
+
     def test_a_folder_of_arrays(self):
         folder = self.folder / "arrays"
         folder.mkdir()
@@ -131,6 +138,8 @@ class Verify(Case):
         against = ("verify", model, "--against", self.other(2))
         self.assertIn("no input or output 'q'", self.ends(2, *against, "--map", "q=a").stderr)
         self.assertIn("expected a number", self.ends(2, *against, "--min-snr", "much").stderr)
+        for option, value in (("--min-snr", "nan"), ("--max-error", "nan"), ("--pixel-scale", "nan"), ("--pixel-bias", "inf/inf")):
+            self.assertIn(f"{option}: expected a number", self.ends(2, *against, option, value).stderr)
         self.assertIn("NAME=LOW:HIGH", self.ends(2, *against, "--range", "x=3").stderr)
 
     def test_python_that_is_missing(self):

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 
 #include "command.h"
@@ -25,7 +26,7 @@ struct VerifyCommandOptions {
 std::optional<double> limit_of(const std::string& text, const char* option) {
   if (text.empty()) return std::nullopt;
   const auto number = parse_number(text);
-  if (!number) throw UsageError(fmt::format("{}: expected a number, got '{}'", option, text));
+  if (!number || std::isnan(*number)) throw UsageError(fmt::format("{}: expected a number, got '{}'", option, text));
   return number;
 }
 

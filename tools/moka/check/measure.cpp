@@ -54,6 +54,16 @@ bool same_layout(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
   return squeezed(a) == squeezed(b);
 }
 
+/// Keeps the squares of elements up to `largest` within the range of doubles.
+void scale_for(OutputError& to, double largest) {
+  int exponent = 0;
+  if (largest > 0) std::frexp(largest, &exponent);
+  if (largest == 0 || exponent <= to.exponent) return;
+  to.signal = std::ldexp(to.signal, 2 * (to.exponent - exponent));
+  to.noise = std::ldexp(to.noise, 2 * (to.exponent - exponent));
+  to.exponent = exponent;
+}
+
 double rank_of_best(const std::vector<double>& values, const std::vector<double>& reference) {
   const auto best = static_cast<size_t>(std::max_element(reference.begin(), reference.end()) - reference.begin());
   return static_cast<double>(std::count_if(values.begin(), values.end(), [&](double v) { return v > values[best]; }));
@@ -117,9 +127,15 @@ void add_error(OutputError& to, const FeatureValue& value, const FeatureValue& r
         fmt::format("shape {}, the reference has {}", format_shape(one.shape), format_shape(two.shape)));
     return;
   }
-  double peak = 0;
-  for (const double v : two.values)
-    if (std::isfinite(v)) peak = std::max(peak, std::abs(v));
+  const auto largest = [](const std::vector<double>& values) {
+    double out = 0;
+    for (const double v : values)
+      if (std::isfinite(v)) out = std::max(out, std::abs(v));
+    return out;
+  };
+  const double peak = largest(two.values);
+  scale_for(to, std::max(largest(one.values), peak));
+  const double scale = std::ldexp(1, -to.exponent);
   to.elements += static_cast<int64_t>(one.values.size());
   for (size_t i = 0; i < one.values.size(); ++i) {
     const double v = one.values[i], r = two.values[i];
@@ -128,8 +144,9 @@ void add_error(OutputError& to, const FeatureValue& value, const FeatureValue& r
       continue;
     }
     const double error = std::abs(v - r);
-    to.signal += r * r;
-    to.noise += error * error;
+    const double scaled = r * scale, scaled_error = v * scale - scaled;
+    to.signal += scaled * scaled;
+    to.noise += scaled_error * scaled_error;
     to.absolute = std::max(to.absolute, error);
     if (error > 0) to.relative = std::max(to.relative, error / std::max(std::abs(r), peak / 1000));
   }

@@ -14,6 +14,7 @@ struct OutputError {
   std::string name, other;  ///< names in the model and in the reference
   int64_t elements = 0;
   double signal = 0, noise = 0;       ///< sums of squares: of the reference's elements, and of the differences
+  int exponent = -1000;               ///< of the largest element; the sums are of elements times 2^-exponent
   double absolute = 0, relative = 0;  ///< largest; relative to max(|reference|, peak / 1000) of the prediction
   int64_t unlike = 0;                 ///< elements that are NaN or infinite on one side only, or of unlike sign
   int64_t labels = 0, same = 0;       ///< compared texts, integers and keys, and how many are the same

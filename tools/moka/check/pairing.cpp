@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "check/measure.h"
@@ -91,7 +92,8 @@ NamePairs parse_map(const std::vector<std::string>& texts, const FunctionDescrip
 PixelScale pixel_scale_of(const std::string& scale, const std::string& bias) {
   const auto number = [](const std::string& text, const char* option) {
     const auto value = parse_quotient(text);
-    if (!value) throw UsageError(fmt::format("{}: expected a number such as 0.5 or 1/255, got '{}'", option, text));
+    if (!value || !std::isfinite(*value))
+      throw UsageError(fmt::format("{}: expected a number such as 0.5 or 1/255, got '{}'", option, text));
     return *value;
   };
   return {number(scale, "--pixel-scale"), number(bias, "--pixel-bias")};

@@ -51,7 +51,7 @@ void judge(const VerifiedShape& shape, const VerifyOptions& options, Verificatio
     if (!e.faults.empty()) fail(fmt::format("output '{}': {}", e.name, e.faults[0]));
     if (e.unlike > 0)
       fail(fmt::format("output '{}': {} NaN or infinite on one side only", e.name, plural(e.unlike, "element")));
-    if (e.has_numbers() && e.snr() < to.min_snr)
+    if (e.has_numbers() && !(e.snr() >= to.min_snr))
       fail(fmt::format("output '{}': {:.1f} dB, expected at least {:.1f} dB", e.name, e.snr(), to.min_snr));
     if (options.max_error && e.absolute > *options.max_error)
       fail(fmt::format("output '{}': the largest error is {}, allowed is {}", e.name, format_number(e.absolute),

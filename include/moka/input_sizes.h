@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "moka/description.h"
+#include "moka/feature.h"
 
 namespace moka {
 
@@ -16,5 +20,11 @@ struct ShapeChoice {
 /// The default shapes. `all` adds every enumerated shape and the corners of ranges, first for one input at a time, then
 /// for all inputs together. A range without an upper limit ends at twice the default size.
 MOKA_EXPORT std::vector<ShapeChoice> shape_choices(const FunctionDescription& function, bool all);
+
+/// Draws the elements of arrays anew, independent of the other inputs: floats from low up to high, integers of that
+/// range with both ends. Ranges by the input's name; those of other inputs than arrays count as absent. The same seed
+/// gives the same numbers. Error invalid_argument: no integer lies in the range.
+MOKA_EXPORT Features inputs_within(Features inputs, const std::map<std::string, std::pair<double, double>>& ranges,
+                                   uint64_t seed);
 
 }  // namespace moka

@@ -8,6 +8,7 @@
 #include "api/new_state.h"
 #include "compiler/class_name.h"
 #include "editing/version.h"
+#include "moka/input_sizes.h"
 
 namespace moka::lint {
 namespace {
@@ -116,7 +117,7 @@ void compare(const std::string& path, const ModelSource& repaired, const Options
   c.function_name = options.function;
   const Model before = Model::load(path, c), after = repaired.load(c);
   std::vector<Features> inputs = options.inputs;
-  if (inputs.empty()) inputs.push_back(api::inputs_within(before.random_inputs(options.seed), options.ranges));
+  if (inputs.empty()) inputs.push_back(inputs_within(before.random_inputs(options.seed), options.ranges, options.seed));
   for (const Features& features : inputs) {
     const Features a = api::predict_once(before, features), b = api::predict_once(after, features);
     for (const auto& [name, value] : a) {

@@ -11,7 +11,4 @@ namespace moka::api {
 void measure(const std::string& path, const lint::Options& options, bool asks_neural_engine, linting::Subject& subject,
              lint::Report& report);
 
-/// Random inputs that keep to the ranges.
-Features inputs_within(Features inputs, const std::map<std::string, std::pair<double, double>>& ranges);
-
 }  // namespace moka::api

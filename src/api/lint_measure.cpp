@@ -66,7 +66,8 @@ void try_sizes(const Model& model, const FunctionView& view, const lint::Options
     }
     ++report.sizes;
     try {
-      predict_once(model, inputs_within(random_inputs(choices[i].function, options.seed), options.ranges));
+      predict_once(model,
+                   inputs_within(random_inputs(choices[i].function, options.seed), options.ranges, options.seed));
     } catch (const Exception& e) {
       if (e.kind() == ErrorKind::out_of_budget)
         report.remarks.push_back(cat("inputs ", choices[i].name, " were not tried: ", e.what()));
@@ -90,7 +91,8 @@ void measure_function(const std::string& path, const lint::Options& options, boo
   const ModelConfiguration usual = configuration_of(view, subject.functions.size() == 1);
   const Model model = Model::load(path, usual);
   std::vector<Features> inputs = options.inputs;
-  if (inputs.empty() || !is_default) inputs = {inputs_within(model.random_inputs(options.seed), options.ranges)};
+  if (inputs.empty() || !is_default)
+    inputs = {inputs_within(model.random_inputs(options.seed), options.ranges, options.seed)};
   // Without the passes, every operation of the program keeps a result to look at.
   ModelConfiguration plain = usual;
   plain.optimize = false;
@@ -105,18 +107,6 @@ void measure_function(const std::string& path, const lint::Options& options, boo
 }
 
 }  // namespace
-
-Features inputs_within(Features inputs, const std::map<std::string, std::pair<double, double>>& ranges) {
-  for (const auto& [name, range] : ranges) {
-    FeatureValue* value = inputs.find(name);
-    auto* given = value == nullptr ? nullptr : std::get_if<MultiArray>(value);
-    if (given == nullptr) continue;
-    MultiArray wide = given->converted(DataType::float64);
-    for (double& x : wide.as<double>()) x = range.first + x * (range.second - range.first);
-    *given = wide.converted(given->type());
-  }
-  return inputs;
-}
 
 void measure(const std::string& path, const lint::Options& options, bool asks_neural_engine, linting::Subject& subject,
              lint::Report& report) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "api/internal.h"
 #include "moka/input_sizes.h"
@@ -66,15 +67,18 @@ FeatureValue random_image(const FeatureDescription& f, ir::RandomSource& source)
   return i;
 }
 
+bool is_real(DataType type) {
+  return type == DataType::float16 || type == DataType::float32 || type == DataType::float64;
+}
+
 FeatureValue random_array(const FeatureDescription& f, ir::RandomSource& source) {
   const DataType type = f.array.type;
-  const bool real = type == DataType::float16 || type == DataType::float32 || type == DataType::float64;
   MultiArray a(type, f.array.shape);
   ir::TensorView view{api::to_ir(type), {}, a.data()};
   for (int64_t n = 0; n < a.count(); n++) {
     if (f.index_range || !f.categories.empty())
       ir::store_f64(view, n, static_cast<double>(integer_category(f, source, 1)));
-    else if (real)
+    else if (is_real(type))
       ir::store_f64(view, n, uniform(source));
     else
       ir::store_i64(view, n, static_cast<int64_t>(source.next() >> 63));
@@ -138,7 +142,35 @@ void visit_other_sizes(const Model::Impl& model, Visit visit) {
       }
 }
 
+void draw_integers(const std::string& name, MultiArray& array, double low, double high, ir::RandomSource& source) {
+  constexpr double most = 0x1p62;
+  const double first = std::ceil(std::max(low, -most)), last = std::floor(std::min(high, most));
+  if (first > last)
+    api::raise(fail(ErrorCode::invalid_argument, "input '", name, "': no whole number lies from ", low, " to ", high));
+  const uint64_t count = static_cast<uint64_t>(static_cast<int64_t>(last) - static_cast<int64_t>(first)) + 1;
+  const ir::TensorView view{api::to_ir(array.type()), {}, array.data()};
+  for (int64_t n = 0; n < array.count(); n++)
+    ir::store_i64(view, n, static_cast<int64_t>(first) + static_cast<int64_t>(source.next() % count));
+}
+
 }  // namespace
+
+Features inputs_within(Features inputs, const std::map<std::string, std::pair<double, double>>& ranges, uint64_t seed) {
+  ir::RandomSource seeds{seed}, source{seeds.next()};
+  for (const auto& [name, range] : ranges) {
+    FeatureValue* value = inputs.find(name);
+    auto* given = value == nullptr ? nullptr : std::get_if<MultiArray>(value);
+    if (given == nullptr) continue;
+    const auto [low, high] = range;
+    MultiArray drawn(given->type(), given->shape());
+    const ir::TensorView view{api::to_ir(drawn.type()), {}, drawn.data()};
+    if (!is_real(drawn.type())) draw_integers(name, drawn, low, high, source);
+    for (int64_t n = 0; is_real(drawn.type()) && n < drawn.count(); n++)
+      ir::store_f64(view, n, low + uniform(source) * (high - low));
+    *given = std::move(drawn);
+  }
+  return inputs;
+}
 
 Features random_inputs(const FunctionDescription& function, uint64_t seed) {
   ir::RandomSource source{seed};

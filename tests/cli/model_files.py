@@ -4,6 +4,7 @@ import struct
 from pathlib import Path
 
 FLOAT16, FLOAT32 = 0x10000 | 16, 0x10000 | 32
+INT32 = 0x20000 | 32
 
 ACCUMULATOR = """program(1.3)
 {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from case import AFFINE, MODELS, Case, moka
-from model_files import array_feature, write_npy, write_program
+from model_files import INT32, array_feature, write_npy, write_program
 
 OTHER = """program(1.3)
 {
@@ -16,6 +16,16 @@ OTHER = """program(1.3)
         tensor<fp32, [1, 4]> twice = mul(x = a, y = fp32(FACTOR))[name = string("twice")];
         tensor<fp32, [1, 4]> result = add(x = twice, y = y)[name = string("result")];
     } -> (result);
+}
+"""
+
+TABLE = """program(1.3)
+{
+    func main<ios18>(tensor<int32, [64]> ids) {
+        tensor<fp32, [1000]> numbers = range_1d(start = fp32(0), end = fp32(1000), step = fp32(1))[name = string("numbers")];
+        tensor<fp32, [1000]> rows = ROWS[name = string("rows")];
+        tensor<fp32, [64]> y = gather(x = rows, indices = ids, axis = int32(0))[name = string("y")];
+    } -> (y);
 }
 """
 
@@ -88,6 +98,16 @@ class Verify(Case):
         done = self.moka_fails("verify", self.affine(), "--against", answers, "--json")
         self.assertAlmostEqual(json.loads(done.stdout)["shapes"][0]["outputs"][0]["snr"], 0)
 
+    def test_ranges_of_indices(self):
+        inputs, outputs = [array_feature("ids", [64], INT32)], [array_feature("y", [64])]
+        small = TABLE.replace("ROWS", "minimum(x = numbers, y = fp32(9))")
+        a = write_program(self.folder / "Table.mlmodelc", TABLE.replace("ROWS", "relu(x = numbers)"), inputs, outputs)
+        b = write_program(self.folder / "Small.mlmodelc", small, inputs, outputs)
+        self.ends(0, "verify", a, "--against", b, "--range", "ids=0:9")
+        self.moka_fails("verify", a, "--against", b, "--range", "ids=5:999")
+        self.moka_fails("verify", a, "--against", b)
+        self.assertIn("no whole number", self.ends(2, "verify", a, "--against", b, "--range", "ids=0.2:0.8").stderr)
+
     def test_a_folder_of_arrays(self):
         folder = self.folder / "arrays"
         folder.mkdir()
@@ -140,7 +160,8 @@ class Verify(Case):
         self.assertIn("expected a number", self.ends(2, *against, "--min-snr", "much").stderr)
         for option, value in (("--min-snr", "nan"), ("--max-error", "nan"), ("--pixel-scale", "nan"), ("--pixel-bias", "inf/inf")):
             self.assertIn(f"{option}: expected a number", self.ends(2, *against, option, value).stderr)
-        self.assertIn("NAME=LOW:HIGH", self.ends(2, *against, "--range", "x=3").stderr)
+        for value in ("x=3", "x=0:nan", "x=0:inf"):
+            self.assertIn("NAME=LOW:HIGH", self.ends(2, *against, "--range", value).stderr)
 
     def test_python_that_is_missing(self):
         (self.folder / "net.onnx").write_bytes(b"no model")

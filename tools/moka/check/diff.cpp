@@ -157,8 +157,9 @@ ValueDiff diff_values(const Model& a, const Model& b, const ModelComparison& str
   const PairedFeatures features(a, b.function().inputs, b.function().outputs, options.map, options.pixels);
   std::vector<Features> items = options.inputs;
   for (int64_t run = 0; run < options.runs && options.inputs.empty(); ++run) {
-    items.push_back(a.random_inputs(options.seed + static_cast<uint64_t>(run)));
-    spread(items.back(), options.ranges, a.function());
+    const uint64_t seed = options.seed + static_cast<uint64_t>(run);
+    items.push_back(a.random_inputs(seed));
+    spread(items.back(), options.ranges, a.function(), seed);
   }
   std::map<std::string, std::string> names(structure.values.begin(), structure.values.end());
   ValueOptions how;

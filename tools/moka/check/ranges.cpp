@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "input.h"
+#include "moka/input_sizes.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -16,12 +18,15 @@ NumberRange parse_range(const std::string& text) {
     throw UsageError(fmt::format("--range: expected NAME=LOW:HIGH, got '{}'", text));
   const auto low = parse_number(text.substr(equals + 1, colon - equals - 1)),
              high = parse_number(text.substr(colon + 1));
-  if (!low || !high) throw UsageError(fmt::format("--range: expected NAME=LOW:HIGH with two numbers, got '{}'", text));
+  if (!low || !high || !std::isfinite(*low) || !std::isfinite(*high))
+    throw UsageError(fmt::format("--range: expected NAME=LOW:HIGH with two numbers, got '{}'", text));
   if (!(*low <= *high)) throw UsageError(fmt::format("--range: expected LOW up to HIGH, got '{}'", text));
   return {text.substr(0, equals), *low, *high};
 }
 
-void spread(Features& inputs, const std::vector<std::string>& ranges, const FunctionDescription& function) {
+void spread(Features& inputs, const std::vector<std::string>& ranges, const FunctionDescription& function,
+            uint64_t seed) {
+  std::map<std::string, std::pair<double, double>> by_name;
   for (const std::string& text : ranges) {
     const NumberRange range = parse_range(text);
     const bool fits = std::any_of(function.inputs.begin(), function.inputs.end(), [&](const FeatureDescription& f) {
@@ -30,14 +35,9 @@ void spread(Features& inputs, const std::vector<std::string>& ranges, const Func
     if (!fits)
       throw UsageError(fmt::format("--range {}: the model has no array input '{}'; it takes {}", text, range.name,
                                    expected_inputs(function)));
-    // Random numbers lie in [0, 1).
-    FeatureValue* value = inputs.find(range.name);
-    auto* array = value == nullptr ? nullptr : std::get_if<MultiArray>(value);
-    if (array == nullptr) continue;
-    MultiArray wide = array->converted(DataType::float64);
-    for (double& v : wide.as<double>()) v = range.low + v * (range.high - range.low);
-    *array = wide.converted(array->type());
+    by_name[range.name] = {range.low, range.high};
   }
+  inputs = inputs_within(std::move(inputs), by_name, seed);
 }
 
 }  // namespace moka::cli

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct NumberRange {
 /// Reads the value "name=low:high" of --range. Throws UsageError.
 NumberRange parse_range(const std::string& text);
 
-/// Stretches random arrays of floats to the ranges "name=low:high". Throws UsageError.
-void spread(Features& inputs, const std::vector<std::string>& ranges, const FunctionDescription& function);
+/// Draws the numbers of arrays anew, in the ranges "name=low:high". Throws UsageError.
+void spread(Features& inputs, const std::vector<std::string>& ranges, const FunctionDescription& function,
+            uint64_t seed);
 
 }  // namespace moka::cli

@@ -111,7 +111,7 @@ Verification verified(const Model& model, Reference& reference, const VerifyOpti
       for (int64_t run = 0; run < options.runs; ++run) {
         const uint64_t seed = options.seed + static_cast<uint64_t>(run);
         items.push_back(options.all_shapes ? random_inputs(choice.function, seed) : model.random_inputs(seed));
-        spread(items.back(), options.ranges, model.function());
+        spread(items.back(), options.ranges, model.function(), seed);
       }
       out.shapes.push_back(compared_shape(model, reference, features, choice.name, items));
     }

@@ -36,6 +36,7 @@ HALF = """program(1.3)
     } -> (z);
 }
 """
+GOLDEN = Path(__file__).parents[1] / "golden/classic"
 UNKNOWN = NET.replace("softmax(", "not_an_operation(")
 
 
@@ -45,6 +46,8 @@ def document_of(page):
 
 
 class View(Case):
+    answer_of = Case.answer
+
     def model(self, mil=NET):
         return write_program(self.folder / "Net.mlmodelc", mil, [array_feature("x", [1, 4])], [array_feature("z", [1, 4])])
 
@@ -186,6 +189,12 @@ class View(Case):
         # The program has a constant of int8; nothing is in a weights file.
         self.assertEqual((model["computePrecision"], "storagePrecision" in model), ("Mixed (Float32, Int8)", False))
         self.assertIn("iOS", model["availability"])
+
+    def test_texts_mean_themselves(self):
+        self.serve(GOLDEN / "identity.mlmodel")
+        for text in ("random", "@file", "@@file"):
+            answer = self.answer("predict", {"inputs": {"s": {"text": text}, "x": {"text": "1"}}})
+            self.assertIn(text, [o.get("text") for o in answer["outputs"]])
 
     def test_answers_are_drawn(self):
         self.serve(self.model())

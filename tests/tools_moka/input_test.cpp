@@ -280,6 +280,24 @@ TEST_F(InputFiles, RandomFillsWhatIsNotGivenWhereverItStands) {
   EXPECT_EQ(std::get<double>(read({threshold}, {"t=random"}).rows[0].at("t")), 1);
 }
 
+TEST_F(InputFiles, CellsAndTextsMeanThemselves) {
+  const std::vector<FeatureDescription> inputs{plain_input("s", FeatureType::string),
+                                               plain_input("x", FeatureType::float64)};
+  const Inputs table = read(inputs, {"@" + text_file("t.csv", "s,x\nrandom,2\n@@at,3\n")});
+  EXPECT_EQ(std::get<std::string>(table.rows[0].at("s")), "random");
+  EXPECT_EQ(std::get<std::string>(table.rows[1].at("s")), "@at");
+  EXPECT_NE(message_of([&] { read(inputs, {"@" + text_file("t.csv", "s,x\na,random\n")}); }).find("'random'"),
+            std::string::npos);
+  InputOptions options;
+  for (const char* text : {"random", "@file", "@@file", ""}) {
+    options.texts = {{"s", text}, {"x", "4"}};
+    EXPECT_EQ(std::get<std::string>(read(inputs, {}, options).rows[0].at("s")), text);
+  }
+  options.texts = {{"x", "random"}};
+  EXPECT_THROW(read(inputs, {"s=a"}, options), UsageError);
+  EXPECT_EQ(std::get<std::string>(read(inputs, {"s=random", "x=1"}).rows[0].at("s")), "");
+}
+
 TEST_F(InputFiles, ListsOfObjectsAndLinesAreSteps) {
   const std::vector<FeatureDescription> inputs{array_input("x", DataType::float32, {2}),
                                                plain_input("s", FeatureType::string)};

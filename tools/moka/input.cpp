@@ -44,11 +44,12 @@ class Collector {
         reader_(
             options, [this, &options](const std::string& name) { return random(name, options.seed); }, result_.notes) {}
 
-  Inputs collect(const std::vector<std::string>& arguments) {
-    if (arguments.empty() && needs_values())
+  Inputs collect(const InputOptions& options) {
+    if (options.inputs.empty() && options.texts.empty() && needs_values())
       throw UsageError(
           fmt::format("no inputs given; expected {} (--input random fills them all)", expected_inputs(function_)));
-    for (const std::string& argument : arguments) take(argument);
+    for (const std::string& argument : options.inputs) take(argument);
+    for (const auto& [name, text] : options.texts) take_text(name, text);
     result_.batch = steps_.has_value();
     Features common;
     for (const auto& input : function_.inputs)
@@ -78,6 +79,12 @@ class Collector {
   void set(const FeatureDescription& input, FeatureValue value) {
     if (!values_.emplace(input.name, std::move(value)).second)
       throw UsageError(fmt::format("input '{}': given twice", input.name));
+  }
+
+  void take_text(const std::string& name, const std::string& text) {
+    const FeatureDescription* input = find_feature(function_.inputs, name);
+    if (input == nullptr) unknown_input(function_, name);
+    set(*input, value_from_text(*input, text, fmt::format("input '{}'", name)));
   }
 
   void take(const std::string& argument) {
@@ -139,7 +146,7 @@ class Collector {
   FeatureValue value_of(const FeatureDescription& input, const Steps::Cell& cell, const std::string& path) {
     if (cell.literal || !texts_name_files_)
       return value_from_text(input, cell.text, fmt::format("{}: input '{}'", path, input.name));
-    return reader_.read(input, cell.text);
+    return reader_.read_cell(input, cell.text);
   }
 
   void read_batch(const Features& common) {
@@ -227,13 +234,12 @@ std::string expected_inputs(const FunctionDescription& function) {
 }
 
 Inputs read_inputs(const FunctionDescription& function, const InputOptions& options) {
-  return Collector(function, options, [&](uint64_t seed) { return random_inputs(function, seed); })
-      .collect(options.inputs);
+  return Collector(function, options, [&](uint64_t seed) { return random_inputs(function, seed); }).collect(options);
 }
 
 Inputs read_inputs(const Model& model, const InputOptions& options) {
   return Collector(model.function(), options, [&](uint64_t seed) { return model.random_inputs(seed); })
-      .collect(options.inputs);
+      .collect(options);
 }
 
 }  // namespace moka::cli

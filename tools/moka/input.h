@@ -16,7 +16,8 @@
 namespace moka::cli {
 
 struct InputOptions {
-  std::vector<std::string> inputs;  ///< as typed by the user
+  std::vector<std::string> inputs;                         ///< as typed by the user
+  std::vector<std::pair<std::string, std::string>> texts;  ///< inputs by name whose text means itself
   std::string fit = "scaleFill";
   uint32_t rate = 0;  ///< in hertz; 0: the rate of the file
   bool pad = false;
@@ -45,9 +46,11 @@ class ValueReader {
   ValueReader(const InputOptions& options, RandomValue random, std::vector<std::string>& notes)
       : options_(options), random_(std::move(random)), notes_(notes) {}
 
-  /// A number, text, JSON, "random" or "@file". "@@" begins text that starts with "@".
+  /// An argument: as a cell, or "random".
   FeatureValue read(const FeatureDescription& input, std::string_view text) const;
 
+  /// A number, text, JSON or "@file". "@@" begins text that starts with "@".
+  FeatureValue read_cell(const FeatureDescription& input, std::string_view text) const;
  private:
   FeatureValue read_file(const FeatureDescription& input, std::string_view reference) const;
   FeatureValue read_sound(const FeatureDescription& input, const std::string& path) const;

@@ -117,7 +117,10 @@ std::pair<int64_t, int64_t> picture_size(const ImageConstraint& constraint, int6
 }
 
 FeatureValue ValueReader::read(const FeatureDescription& input, std::string_view text) const {
-  if (text == "random") return random_(input.name);
+  return text == "random" ? random_(input.name) : read_cell(input, text);
+}
+
+FeatureValue ValueReader::read_cell(const FeatureDescription& input, std::string_view text) const {
   if (text.starts_with("@@") && input.type == FeatureType::string) return std::string(text.substr(1));
   if (text.starts_with('@')) return read_file(input, text.substr(1));
   const bool picture = input.type == FeatureType::image && is_picture(parse_reference(text).extension);

@@ -130,9 +130,7 @@ GivenInputs inputs_of(const Model& model, const Json& inputs) {
       if (takes_image(model.function(), name) && extension != "npy" && extension != "npz")
         out.picture = shrunk(io::parse_picture(*bytes, name));
     } else {
-      const std::string text = value.at("text").get<std::string>();
-      // A text is never the name of a file here.
-      options.inputs.push_back(name + "=" + (text.starts_with('@') ? "@" : "") + text);
+      options.texts.emplace_back(name, value.at("text").get<std::string>());
     }
   }
   Inputs read = read_inputs(model, options);

@@ -42,6 +42,11 @@ class General(Case):
         ):
             self.assertIn(message, self.ends(2, "predict", "x.mlmodel", option, value).stderr)
 
+    def test_whole_numbers_are_decimal(self):
+        model = self.affine()
+        answer = self.answer("predict", model, "-i", "random", "--repeat", "010", "--threads", "08", "--seed", "+9")
+        self.assertEqual(answer["predictions"], 10)
+
     def test_files_at_fault(self):
         self.ends(3, "inspect", self.folder / "absent.mlmodel")
         self.ends(3, "inspect", self.folder)
@@ -103,7 +108,6 @@ class General(Case):
         with open("/dev/full", "w") as full:
             done = subprocess.run([PROGRAM, "--version"], stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 3, done.stderr)
-
 
 if __name__ == "__main__":
     unittest.main()

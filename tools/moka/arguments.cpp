@@ -19,7 +19,7 @@ Option& Option::option_text(const std::string& text) {
 
 Option& Option::check(Check check) {
   const std::string listed = check.choices.empty() ? "" : fmt::format("{{{}}}", fmt::join(check.choices, ","));
-  option_->check(CLI::Validator(std::move(check.message), listed));
+  option_->transform(CLI::Validator(std::move(check.message), listed));
   return *this;
 }
 

@@ -22,8 +22,8 @@ namespace moka::cli {
 /// A check of an option's value. Messages state what was expected and what was given: "--threads: expected a whole
 /// number from 1 to 1024, got 'many'".
 struct Check {
-  std::function<std::string(const std::string&)> message;  ///< empty when the value is allowed
-  std::vector<std::string> choices;                        ///< shell completion offers these
+  std::function<std::string(std::string&)> message;  ///< empty when the value is allowed, which it may rewrite
+  std::vector<std::string> choices;                  ///< shell completion offers these
 };
 Check whole_number(int64_t least, int64_t most);
 Check number(double least, double most);

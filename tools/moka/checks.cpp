@@ -8,9 +8,11 @@
 namespace moka::cli {
 
 Check whole_number(int64_t least, int64_t most) {
-  return {[=](const std::string& text) {
+  return {[=](std::string& text) {
             const auto value = parse_integer(text);
-            if (value && *value >= least && *value <= most) return std::string();
+            const bool fits = value && *value >= least && *value <= most;
+            if (fits) text = std::to_string(*value);  // a number of CLI11 that begins with 0 is octal
+            if (fits) return std::string();
             return fmt::format("expected a whole number from {} to {}, got '{}'", least, most, text);
           },
           {}};

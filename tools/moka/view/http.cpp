@@ -1,12 +1,13 @@
 #include "view/http.h"
 
+#include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <cerrno>
 #include <random>
 #include <thread>
 
@@ -21,7 +22,54 @@ using Tcp = asio::ip::tcp;
 namespace {
 
 constexpr uint64_t kMostBody = uint64_t{512} << 20;
-constexpr int kMostConnections = 64, kIdleSeconds = 60;
+constexpr int kMostConnections = 64;
+
+/// A stream for blocking calls that fail when the socket is not ready in time.
+class TimedStream {
+ public:
+  TimedStream(Tcp::socket& socket, std::chrono::milliseconds most) : socket_(socket), most_(most) {}
+  template <class Buffers>
+  size_t read_some(const Buffers& buffers, boost::system::error_code& error) {
+    return when_ready(POLLIN, error, [&] { return socket_.read_some(buffers, error); });
+  }
+  template <class Buffers>
+  size_t write_some(const Buffers& buffers, boost::system::error_code& error) {
+    return when_ready(POLLOUT, error, [&] { return socket_.write_some(buffers, error); });
+  }
+  template <class Buffers>
+  size_t read_some(const Buffers& buffers) {
+    return or_throw([&](auto& error) { return read_some(buffers, error); });
+  }
+  template <class Buffers>
+  size_t write_some(const Buffers& buffers) {
+    return or_throw([&](auto& error) { return write_some(buffers, error); });
+  }
+
+ private:
+  template <class Act>
+  size_t when_ready(short event, boost::system::error_code& error, const Act& act) {
+    for (;;) {
+      pollfd ready{socket_.native_handle(), event, 0};
+      const int n = poll(&ready, 1, static_cast<int>(most_.count()));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) {
+        error = n < 0 ? boost::system::error_code(errno, boost::system::system_category()) : asio::error::timed_out;
+        return 0;
+      }
+      const size_t done = act();
+      if (error != asio::error::would_block) return done;
+    }
+  }
+  template <class Act>
+  static size_t or_throw(const Act& act) {
+    boost::system::error_code error;
+    const size_t done = act(error);
+    if (error) throw boost::system::system_error(error);
+    return done;
+  }
+  Tcp::socket& socket_;
+  std::chrono::milliseconds most_;
+};
 
 std::string secret() {
   std::random_device random;
@@ -41,6 +89,7 @@ struct HttpServer::Impl {
   asio::io_context context;
   Tcp::acceptor acceptor{context};
   Handler handler;
+  std::chrono::milliseconds idle{};
   std::string prefix, address, host, local_host;
   std::atomic<int> connections{0};
   std::atomic<bool> stopped{false};
@@ -63,10 +112,12 @@ struct HttpServer::Impl {
   void serve(Tcp::socket socket) const {
     boost::beast::flat_buffer buffer;
     boost::system::error_code error;
+    socket.non_blocking(true, error);
+    TimedStream stream(socket, idle);
     for (bool is_open = true; is_open && !stopped;) {
       http::request_parser<http::string_body> parser;
       parser.body_limit(kMostBody);
-      http::read(socket, buffer, parser, error);
+      http::read(stream, buffer, parser, error);
       if (error) break;
       const auto& request = parser.get();
       HttpResponse made = answer(request);
@@ -80,15 +131,17 @@ struct HttpServer::Impl {
       is_open = request.keep_alive();
       response.body() = std::move(made.body);
       response.prepare_payload();
-      http::write(socket, response, error);
+      http::write(stream, response, error);
       if (error) break;
     }
     socket.shutdown(Tcp::socket::shutdown_both, error);
   }
 };
 
-HttpServer::HttpServer(uint16_t port, Handler handler) : impl_(std::make_shared<Impl>()) {
+HttpServer::HttpServer(uint16_t port, Handler handler, std::chrono::milliseconds idle)
+    : impl_(std::make_shared<Impl>()) {
   impl_->handler = std::move(handler);
+  impl_->idle = idle;
   boost::system::error_code error;
   const Tcp::endpoint end(asio::ip::address_v4::loopback(), port);
   impl_->acceptor.open(end.protocol(), error);
@@ -114,9 +167,6 @@ void HttpServer::run() {
     impl_->acceptor.accept(socket, error);
     if (impl_->stopped) return;
     if (error || impl_->connections >= kMostConnections) continue;
-    const timeval idle{kIdleSeconds, 0};
-    setsockopt(socket.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &idle, sizeof idle);
-    setsockopt(socket.native_handle(), SOL_SOCKET, SO_SNDTIMEO, &idle, sizeof idle);
     ++impl_->connections;
     std::thread([impl = impl_, socket = std::move(socket)]() mutable {
       impl->serve(std::move(socket));

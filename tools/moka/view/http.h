@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,7 +24,8 @@ class HttpServer {
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
   /// Listens. Port 0: a free one. `handler` is called on many threads. Throws IoError.
-  HttpServer(uint16_t port, Handler handler);
+  /// Closes a connection on which nothing comes or goes for `idle`.
+  HttpServer(uint16_t port, Handler handler, std::chrono::milliseconds idle = std::chrono::minutes(1));
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

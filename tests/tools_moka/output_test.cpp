@@ -53,6 +53,8 @@ TEST(Output, FileNames) {
   EXPECT_EQ(safe_file_name("a/b c"), "a_b_c");
   EXPECT_EQ(safe_file_name("../x"), "_.._x");
   EXPECT_EQ(safe_file_name(""), "_");
+  EXPECT_EQ(safe_file_name(std::string(125, 'a') + ".png"), std::string(116, 'a') + ".png");
+  EXPECT_EQ(safe_file_name("a." + std::string(200, 'b')), "a." + std::string(118, 'b'));
 }
 
 TEST(Output, WritesEveryKind) {

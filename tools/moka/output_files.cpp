@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 #include <set>
@@ -50,9 +51,13 @@ std::string cell_of(const FeatureValue& value) {
 }  // namespace
 
 std::string safe_file_name(std::string_view name) {
-  constexpr size_t kLongest = 120;
+  constexpr size_t kLongest = 120, kLongestExtension = 16;
+  const size_t dot = std::min(name.rfind('.'), name.size());
+  const std::string_view extension = name.size() - dot > kLongestExtension ? std::string_view() : name.substr(dot);
+  std::string kept(name.substr(0, kLongest));
+  if (name.size() > kLongest) kept.replace(kLongest - extension.size(), extension.size(), extension);
   std::string out;
-  for (char c : name.substr(0, kLongest)) {
+  for (char c : kept) {
     const bool fine = std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
     out += fine ? c : '_';
   }

@@ -298,6 +298,17 @@ TEST_F(InputFiles, CellsAndTextsMeanThemselves) {
   EXPECT_EQ(std::get<std::string>(read(inputs, {"s=random", "x=1"}).rows[0].at("s")), "");
 }
 
+TEST_F(InputFiles, NumbersBeyondDoublesAreNamed) {
+  const std::vector<FeatureDescription> inputs{plain_input("x", FeatureType::float64),
+                                               plain_input("y", FeatureType::float64)};
+  const std::string file = text_file("far.json", "{\"x\": 1,\n \"y\": 1e400}"),
+                    lines = text_file("far.jsonl", "{\"x\": 1, \"y\": 2}\n{\"x\": -1e999, \"y\": 2}\n");
+  EXPECT_EQ(message_of([&] { read(inputs, {"@" + file}); }),
+            file + ": expected numbers within the range of doubles, but line 2, column 7: '1e400'");
+  EXPECT_EQ(message_of([&] { read(inputs, {"@" + lines}); }),
+            lines + ": line 2: expected numbers within the range of doubles, but column 7: '-1e999'");
+}
+
 TEST_F(InputFiles, ListsOfObjectsAndLinesAreSteps) {
   const std::vector<FeatureDescription> inputs{array_input("x", DataType::float32, {2}),
                                                plain_input("s", FeatureType::string)};

@@ -88,6 +88,9 @@ TEST(Text, ParsesWholeNumbersOnly) {
   EXPECT_EQ(parse_number("1e3"), 1000);
   EXPECT_EQ(parse_number("+2.5"), 2.5);
   EXPECT_EQ(parse_number("2x"), std::nullopt);
+  EXPECT_EQ(parse_number("1e-400"), 0);
+  EXPECT_EQ(parse_number("-1e400"), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(parse_number("1e400x"), std::nullopt);
   EXPECT_EQ(parse_number(""), std::nullopt);
   EXPECT_EQ(parse_integer("-7"), -7);
   EXPECT_EQ(parse_integer("7.0"), std::nullopt);

@@ -29,6 +29,15 @@ std::string place_of(std::string_view text, size_t byte) {
   return line == 1 ? fmt::format("column {}", column) : fmt::format("line {}, column {}", line, column);
 }
 
+/// "line 2, column 5: '1e400'" of nlohmann's "number overflow parsing '1e400'".
+std::string excess_of(std::string_view text, const ParsedJson::out_of_range& e) {
+  const std::string_view message = e.what();
+  const size_t first = message.find('\''), last = message.rfind('\'');
+  if (first == last) return std::string(message);
+  const std::string_view number = message.substr(first + 1, last - first - 1);
+  return fmt::format("{}: '{}'", place_of(text, text.find(number) + 1), shortened(number, 60));
+}
+
 bool nests_deeper(const ParsedJson& json, int most) {
   if (!json.is_structured()) return false;
   return most == 0 ||
@@ -49,6 +58,9 @@ ParsedJson parse_json(std::string_view text, const std::string& where) {
   } catch (const ParsedJson::parse_error& e) {
     throw UsageError(
         fmt::format("{}: expected JSON, but {}: {}", where, place_of(text, e.byte), shortened(reason_of(e), 120)));
+  } catch (const ParsedJson::out_of_range& e) {
+    throw UsageError(
+        fmt::format("{}: expected numbers within the range of doubles, but {}", where, excess_of(text, e)));
   }
 }
 

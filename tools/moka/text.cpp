@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 namespace moka::cli {
@@ -170,7 +171,9 @@ std::optional<double> parse_number(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const bool fits = error != std::errc::result_out_of_range;
+  if (!fits) value = std::strtod(std::string(text).c_str(), nullptr);  // 0 or infinity
+  if ((fits && error != std::errc()) || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
 

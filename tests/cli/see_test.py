@@ -139,6 +139,11 @@ class Report(Case):
         self.assertIn("1x3x224x224", done.stderr)
         self.assertIn("function", self.ends(2, "report", self.model(), *RATES, "--function", "other").stderr)
 
+    def test_slashes_behind_the_name_do_not_count(self):
+        plain, slash = (json.loads(self.ends(0, "report", f"{self.model()}{end}", "--seconds", "0.1", *RATES, "--json").stdout)
+                        for end in ("", "/"))
+        self.assertEqual(slash["model"], plain["model"])
+
     def test_shapes_that_the_model_refuses_say_so(self):
         done = self.ends(2, "report", self.model(), *RATES, "--shape", "x=1x16x25x24")
         self.assertIn("input 'x'", done.stderr)

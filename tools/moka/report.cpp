@@ -107,7 +107,8 @@ bool is_saved(const std::string& path) { return std::filesystem::path(path).exte
 
 void save(const std::string& path, const std::string& text) { io::write_file(path, std::as_bytes(std::span(text))); }
 
-int report(const ReportOptions& options) {
+int report(ReportOptions options) {
+  options.load.path = without_trailing_slashes(options.load.path);
   const Json made = is_saved(options.load.path) ? read_report(options.load.path) : measure(options);
   if (!options.page.empty()) save(options.page, report_page(made));
   if (!options.saved.empty()) save(options.saved, rendered(made));

@@ -3,6 +3,8 @@
 #include "command.h"
 #include "io/file.h"
 #include "options.h"
+#include "print.h"
+#include "text.h"
 #include "usage_error.h"
 #include "view/document.h"
 #include "view/server.h"
@@ -17,7 +19,8 @@ struct ViewOptions {
   bool no_open = false;
 };
 
-int view(const ViewOptions& options) {
+int view(ViewOptions options) {
+  options.load.path = without_trailing_slashes(options.load.path);
   use_keys(options.load.keys);
   const Inspection inspection = Inspection::open(options.load.path);
   Json document = view_document(inspection, options.load.path);

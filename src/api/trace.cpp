@@ -1,6 +1,7 @@
 #include "moka/trace.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <tuple>
@@ -72,6 +73,8 @@ class Owners {
 }  // namespace
 
 TraceSummary summarize_trace(const std::string& path) {
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
+    api::raise(fail(ErrorCode::io, "trace '", path, "': expected a file, got a folder"));
   std::ifstream file(path, std::ios::binary);
   if (!file) api::raise(fail(ErrorCode::not_found, "trace '", path, "': no such file"));
   std::string bytes{std::istreambuf_iterator<char>(file), {}};

@@ -47,6 +47,16 @@ class General(Case):
         answer = self.answer("predict", model, "-i", "random", "--repeat", "010", "--threads", "08", "--seed", "+9")
         self.assertEqual(answer["predictions"], 10)
 
+    def test_folders_instead_of_files(self):
+        model, folder = self.affine(), self.folder
+        for code, arguments in (
+            (2, ("explain", model, "--pins", folder)), (2, ("encrypt", model, "-R", folder)), (3, ("report", "--compare", folder, model)),
+            (3, ("trace", "summary", folder)),
+        ):
+            message = self.ends(code, *arguments).stderr
+            self.assertIn(str(folder), message)
+            self.assertNotIn("basic_filebuf", message)
+
     def test_files_at_fault(self):
         self.ends(3, "inspect", self.folder / "absent.mlmodel")
         self.ends(3, "inspect", self.folder)

@@ -144,6 +144,11 @@ class Report(Case):
                         for end in ("", "/"))
         self.assertEqual(slash["model"], plain["model"])
 
+    def test_files_are_checked_before_anything_is_measured(self):
+        place = self.folder / "absent" / "x.json"
+        for option in ("--save", "-o", "--compare"):
+            self.assertIn(str(place), self.ends(3, "report", self.folder / "absent.mlpackage", option, place).stderr)
+
     def test_shapes_that_the_model_refuses_say_so(self):
         done = self.ends(2, "report", self.model(), *RATES, "--shape", "x=1x16x25x24")
         self.assertIn("input 'x'", done.stderr)

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <system_error>
 
 #include "io/io_error.h"
@@ -27,6 +28,10 @@ Bytes read_file(const std::filesystem::path& path) {
 }
 
 std::string read_text(const std::filesystem::path& path) {
+  if (std::error_code ignored; std::filesystem::is_fifo(path, ignored)) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
   const Bytes bytes = read_file(path);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -41,6 +46,14 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
   out.close();
   if (std::error_code ignored; std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
   fail(path.string(), "writing ", bytes.size(), " bytes failed: ", std::strerror(error));
+}
+
+void check_writable(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const bool is_new = !std::filesystem::exists(path, ignored);
+  if (!std::ofstream(path, std::ios::binary | std::ios::app))
+    fail(path.string(), "cannot be written: ", std::strerror(errno));
+  if (is_new) std::filesystem::remove(path, ignored);
 }
 
 void ByteReader::seek(size_t position, std::string_view field) {

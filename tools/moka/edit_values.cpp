@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
 
+#include "options.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -111,8 +112,7 @@ ColorSpace color_of(const std::string& name) {
 }
 
 edit::Labels read_labels(const std::string& path, const std::string& type) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw UsageError(fmt::format("'{}' cannot be read", path));
+  std::istringstream in(read_option_file("--labels", path));
   std::vector<std::string> texts;
   bool is_first = true;
   for (std::string line; std::getline(in, line); is_first = false) {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "command.h"
@@ -9,6 +8,7 @@
 #include "json.h"
 #include "keys.h"
 #include "moka/encryption.h"
+#include "options.h"
 #include "print.h"
 #include "text.h"
 #include "usage_error.h"
@@ -26,17 +26,11 @@ struct EncryptOptions {
   KeyOptions keys;
 };
 
-std::string read_recipients(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) throw UsageError(fmt::format("--recipients-file {}: the file cannot be read", path));
-  return text;
-}
-
 int encrypt(const EncryptOptions& options) {
   EncryptionOptions lock;
   lock.recipients = options.recipients;
-  for (const std::string& file : options.recipient_files) lock.recipients.push_back(read_recipients(file));
+  for (const std::string& file : options.recipient_files)
+    lock.recipients.push_back(read_option_file("--recipients-file", file));
   const bool with_passphrase = options.passphrase || !options.passphrase_file.empty();
   if (with_passphrase != lock.recipients.empty())
     throw UsageError("expected either recipients (-r, -R) or a passphrase (--passphrase, --passphrase-file)");

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "arguments.h"
+#include "io/file.h"
+#include "io/io_error.h"
 #include "moka/custom.h"
 #include "plugin.h"
 #include "text.h"
@@ -100,14 +101,15 @@ void add_input_options(Arguments app, InputOptions& options) {
       .option_text("N");
 }
 
-namespace {
-
-std::string read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) throw UsageError(fmt::format("--pins {}: the file cannot be read", path));
-  return text;
+std::string read_option_file(const std::string& option, const std::string& path) {
+  try {
+    return io::read_text(path);
+  } catch (const io::IoError& e) {
+    throw UsageError(fmt::format("{}: the file cannot be read: {}", option, e.what()));
+  }
 }
+
+namespace {
 
 /// Names of devices contain no dot; names of a device's kernels do.
 void add_pins(const std::string& text, const std::string& from, ModelConfiguration& to) {
@@ -144,7 +146,7 @@ ModelConfiguration configuration(const LoadOptions& options) {
   c.strict = options.strict;
   c.rates = options.rates;
   c.neural_engine_rules = options.rules;
-  if (!options.pin_file.empty()) add_pins(read_text(options.pin_file), options.pin_file, c);
+  if (!options.pin_file.empty()) add_pins(read_option_file("--pins", options.pin_file), options.pin_file, c);
   for (const std::string& pin : options.pins) add_pins(pin, "--pin", c);
   return c;
 }

@@ -34,6 +34,9 @@ void add_model(Arguments app, LoadOptions& options);
 /// --linked-models, --rules.
 void add_load_options(Arguments app, LoadOptions& options);
 /// Adds --input and the options that control how files become inputs.
+/// The text of a file that an option names. Throws UsageError.
+std::string read_option_file(const std::string& option, const std::string& path);
+
 void add_input_options(Arguments app, InputOptions& options);
 
 ModelConfiguration configuration(const LoadOptions& options);

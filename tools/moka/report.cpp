@@ -109,11 +109,14 @@ void save(const std::string& path, const std::string& text) { io::write_file(pat
 
 int report(ReportOptions options) {
   options.load.path = without_trailing_slashes(options.load.path);
+  const Json before = options.before.empty() ? Json() : read_report(options.before);
+  for (const std::string& out : {options.page, options.saved})
+    if (!out.empty()) io::check_writable(out);
   const Json made = is_saved(options.load.path) ? read_report(options.load.path) : measure(options);
   if (!options.page.empty()) save(options.page, report_page(made));
   if (!options.saved.empty()) save(options.saved, rendered(made));
   if (!options.before.empty()) {
-    const Json comparison = compared(read_report(options.before), made, options.tolerance);
+    const Json comparison = compared(before, made, options.tolerance);
     print(options.json ? rendered(comparison) : comparison_text(comparison));
     const auto regressions = comparison["regressions"].get<int64_t>();
     if (regressions == 0) return kFine;

@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
+#include "io/file.h"
 #include "io/io_error.h"
 #include "io/table.h"
 #include "print.h"
@@ -161,10 +160,7 @@ std::string report_text(const Json& report, const std::string& filter, bool all)
 }
 
 Json read_report(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw io::IoError(fmt::format("{}: cannot be read", path));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = Json::parse(io::read_text(path), nullptr, false);
   const auto bad = [&](std::string_view what) {
     throw io::IoError(fmt::format("{}: expected a report that 'moka report --save' wrote, got {}", path, what));
   };

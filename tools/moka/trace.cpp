@@ -78,15 +78,6 @@ int run_traced(const std::vector<std::string>& words, const std::string& pattern
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-[[noreturn]] void fail_to_write(const std::string& out) { io::fail(out, "cannot be written: ", std::strerror(errno)); }
-
-/// Fails before the command runs, which may take long.
-void check_place(const std::string& out) {
-  const bool is_new = !fs::exists(out);
-  if (!std::ofstream(out, std::ios::binary | std::ios::app)) fail_to_write(out);
-  if (is_new) fs::remove(out);
-}
-
 /// The traces of all processes one behind the other, which is one trace. Returns their number.
 size_t join(const fs::path& folder, const std::string& out) {
   std::vector<fs::path> parts;
@@ -98,12 +89,12 @@ size_t join(const fs::path& folder, const std::string& out) {
     if (std::ifstream from(part, std::ios::binary); from.peek() != std::ifstream::traits_type::eof())
       to << from.rdbuf();
   to.close();
-  if (!to) fail_to_write(out);
+  if (!to) io::fail(out, "cannot be written: ", std::strerror(errno));
   return parts.size();
 }
 
 int trace_command(const TraceOptions& options) {
-  check_place(options.out);
+  io::check_writable(options.out);
   const Folder folder;
   const int code = run_traced(options.words, (folder.path() / "%p.pftrace").string());
   const size_t processes = join(folder.path(), options.out);

@@ -118,6 +118,9 @@ class General(Case):
         with open("/dev/full", "w") as full:
             done = subprocess.run([PROGRAM, "--version"], stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 3, done.stderr)
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, "completion", "man"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertIn("standard output: No space left on device", done.stderr)
 
 if __name__ == "__main__":
     unittest.main()

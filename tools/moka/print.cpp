@@ -3,18 +3,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
 
 #include "io/utf8.h"
 
 namespace moka::cli {
 
-void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+namespace {
+
+std::atomic<int> output_error = 0;
+
+void remember_failure() {
+  int none = 0;
+  output_error.compare_exchange_strong(none, errno);
+}
+
+}  // namespace
+
+void print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) remember_failure();
+}
+
+int flush_output() {
+  if (std::fflush(stdout) != 0) remember_failure();
+  return output_error;
+}
 
 void note(std::string_view command, std::string_view text) {
   std::string line;  // one line of valid UTF-8, even if a message quotes arbitrary bytes of a file
   for (const char32_t c : io::decode_utf8(text)) io::append_utf8(line, c == '\n' || c == '\r' ? U' ' : c);
-  std::fflush(stdout);
+  flush_output();
   std::fputs(fmt::format("moka{}{}: {}\n", command.empty() ? "" : " ", command, line).c_str(), stderr);
 }
 

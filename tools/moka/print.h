@@ -9,6 +9,8 @@ namespace moka::cli {
 
 /// Writes to standard output. A full disk or a closed pipe is reported when the program ends.
 void print(std::string_view text);
+/// Writes what is buffered for standard output. Returns the errno of the first failure since the program began, or 0.
+int flush_output();
 /// One line to standard error: "moka predict: text".
 void note(std::string_view command, std::string_view text);
 bool color_output();

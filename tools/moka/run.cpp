@@ -2,8 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <new>
 
@@ -120,8 +118,9 @@ int run_command(int argc, const char* const* argv, std::string& name) {
 int run(int argc, const char* const* argv) {
   std::string name;
   const int code = run_command(argc, argv, name);
-  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
-  note(name, std::string("standard output: ") + std::strerror(errno));
+  const int error = flush_output();
+  if (error == 0) return code;
+  note(name, std::string("standard output: ") + std::strerror(error));
   return kBadFile;
 }
 

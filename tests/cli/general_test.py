@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import unittest
 from pathlib import Path
@@ -121,6 +122,14 @@ class General(Case):
         with open("/dev/full", "w") as full:
             done = subprocess.run([PROGRAM, "completion", "man"], stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertIn("standard output: No space left on device", done.stderr)
+
+    def test_every_command_answers_in_json(self):
+        overview = self.ends(0).stdout
+        commands = re.findall(r"^  (\w+) +\S.*\n {14}\$ ", overview, re.M)
+        self.assertGreater(len(commands), 20)
+        for command in commands:
+            self.assertIn("--json", self.ends(0, command, "--help").stdout, command)
+        self.assertEqual(self.answer("completion", "bash")["text"], self.ends(0, "completion", "bash").stdout)
 
 if __name__ == "__main__":
     unittest.main()

@@ -196,6 +196,13 @@ class View(Case):
             answer = self.answer("predict", {"inputs": {"s": {"text": text}, "x": {"text": "1"}}})
             self.assertIn(text, [o.get("text") for o in answer["outputs"]])
 
+    def test_json_and_slashes(self):
+        page = self.folder / "page.html"
+        plain = document_of(self.page(self.model()))
+        slash = f"{self.folder / 'Net.mlmodelc'}/"
+        self.assertEqual(self.answer_of("view", slash, "-o", page), {"written": str(page)})
+        self.assertEqual(document_of(page.read_text())["name"], plain["name"])
+
     def test_answers_are_drawn(self):
         self.serve(self.model())
         answer = self.answer("predict", {"inputs": {"x": {"text": "0,0,0,0"}}})

@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "interface.h"
+#include "json.h"
 #include "print.h"
 
 namespace moka::cli {
@@ -149,15 +150,19 @@ std::string completion_script(const CommandFacts& program, const std::string& sh
 
 Command add_completion(Arguments parent) {
   auto shell = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
   Arguments app = parent.add_subcommand("completion", "Print shell completion for commands and options");
   app.add_option("SHELL", *shell, "bash, zsh, fish, or man for the manual page")
       .required()
       .check(one_of({"bash", "zsh", "fish", "man"}))
       .option_text(" ");
+  app.add_flag("--json", *json, "Answer in JSON");
   app.footer("Shells find installed copies automatically. Example: source <(moka completion bash)");
-  return {app, "source <(moka completion bash)", [shell, parent] {
+  return {app, "source <(moka completion bash)", [shell, json, parent] {
             const CommandFacts program = facts_of(parent.app());
-            print(*shell == "man" ? man_page(program, MOKA_VERSION) : completion_script(program, *shell));
+            const std::string text =
+                *shell == "man" ? man_page(program, MOKA_VERSION) : completion_script(program, *shell);
+            print(*json ? rendered(Json{{"shell", *shell}, {"text", text}}) : text);
             return 0;
           }};
 }

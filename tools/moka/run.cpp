@@ -18,7 +18,7 @@ namespace {
 std::string overview(const std::vector<Command>& commands) {
   std::string out = bold("moka") + " runs Core ML models anywhere and shows what it does.\n\n";
   for (const Command& command : commands)
-    out += fmt::format("  {}{}\n            {}\n\n", bold(fmt::format("{:<10}", command.app.app().get_name())),
+    out += fmt::format("  {}{}\n              {}\n\n", bold(fmt::format("{:<12}", command.app.app().get_name())),
                        command.app.app().get_description(), dim("$ " + command.example));
   return out +
          "MODEL is an .mlmodel file, an .mlpackage or an .mlmodelc folder.\n"

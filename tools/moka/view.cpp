@@ -16,7 +16,7 @@ struct ViewOptions {
   LoadOptions load;
   std::string page;
   int port = 0;
-  bool no_open = false;
+  bool no_open = false, json = false;
 };
 
 int view(ViewOptions options) {
@@ -26,10 +26,11 @@ int view(ViewOptions options) {
   Json document = view_document(inspection, options.load.path);
   if (options.page.empty())
     return serve_view(options.load, inspection, std::move(document), static_cast<uint16_t>(options.port),
-                      !options.no_open);
+                      !options.no_open, options.json);
   add_statistics(document, inspection);
   const std::string page = view_page(document);
   io::write_file(options.page, std::as_bytes(std::span(page)));
+  if (options.json) print(rendered(Json{{"written", options.page}}));
   return kFine;
 }
 
@@ -46,6 +47,7 @@ Command add_view(Arguments parent) {
       .check(whole_number(1, 65535))
       .option_text("N");
   app.add_flag("--no-open", options->no_open, "Print the address without opening a browser");
+  app.add_flag("--json", options->json, "Print the address, or the page that was written, in JSON");
   app.footer(
       "Listens on 127.0.0.1 only, at an address with a secret. Ctrl-C ends it.\n"
       "Example: moka view Model.mlpackage -o model.html");

@@ -120,11 +120,12 @@ HttpResponse ViewService::answer(const HttpRequest& request) {
   return {status, "application/json", json.dump(-1, ' ', false, Json::error_handler_t::replace)};
 }
 
-int serve_view(const LoadOptions& load, const Inspection& inspection, Json document, uint16_t port, bool open) {
+int serve_view(const LoadOptions& load, const Inspection& inspection, Json document, uint16_t port, bool open,
+               bool json) {
   ViewService service(load, inspection, std::move(document));
   HttpServer server(port, [&](const HttpRequest& request) { return service.answer(request); });
-  print(server.address() + "\n");
-  std::fflush(stdout);
+  print(json ? rendered(Json{{"address", server.address()}}) : server.address() + "\n");
+  flush_output();
   if (open) {
     std::string command = "xdg-open", address = server.address();
     char* arguments[] = {command.data(), address.data(), nullptr};

@@ -22,7 +22,9 @@ class ViewService {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Serves the page until the process ends. Prints its address, and opens it in a browser if `open`.
-int serve_view(const LoadOptions& load, const Inspection& inspection, Json document, uint16_t port, bool open);
+/// Serves the page until the process ends. Prints its address, as {"address"} if `json`, and opens it in a browser if
+/// `open`.
+int serve_view(const LoadOptions& load, const Inspection& inspection, Json document, uint16_t port, bool open,
+               bool json);
 
 }  // namespace moka::cli

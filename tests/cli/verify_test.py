@@ -98,6 +98,16 @@ class Verify(Case):
         done = self.moka_fails("verify", self.affine(), "--against", answers, "--json")
         self.assertAlmostEqual(json.loads(done.stdout)["shapes"][0]["outputs"][0]["snr"], 0)
 
+    def test_null_is_nan(self):
+        model, answers = self.affine(), self.folder / "nan.json"
+        given = ("-i", "x=[[1,2,3,4]]", "-i", "y=[[0,0,0,0]]")
+        case = {"outputs": {"z": [[None, 4, 6, 8]]}}
+        answers.write_text(json.dumps(case))
+        text = self.moka_fails("verify", model, "--against", answers, *given).stdout
+        self.assertIn("1 element NaN or infinite on one side only", text)
+        write_npy(self.folder / "x.npy", [1, 4], [float("nan"), 2, 3, 4])
+        self.ends(0, "verify", model, "--against", answers, "-i", f"x=@{self.folder / 'x.npy'}", "-i", "y=[[0,0,0,0]]")
+
     def test_ranges_of_indices(self):
         inputs, outputs = [array_feature("ids", [64], INT32)], [array_feature("y", [64])]
         small = TABLE.replace("ROWS", "minimum(x = numbers, y = fp32(9))")

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,9 +49,9 @@ class ValueReader {
 
   /// An argument: as a cell, or "random".
   FeatureValue read(const FeatureDescription& input, std::string_view text) const;
-
   /// A number, text, JSON or "@file". "@@" begins text that starts with "@".
   FeatureValue read_cell(const FeatureDescription& input, std::string_view text) const;
+
  private:
   FeatureValue read_file(const FeatureDescription& input, std::string_view reference) const;
   FeatureValue read_sound(const FeatureDescription& input, const std::string& path) const;
@@ -63,6 +64,9 @@ class ValueReader {
 
 /// A number, JSON text or a comma-separated list as the value of `input`; `where` begins messages.
 FeatureValue value_from_text(const FeatureDescription& input, std::string_view text, const std::string& where);
+
+/// Nested lists of numbers as an array of the declared type.
+MultiArray array_from_json(const FeatureDescription& input, const nlohmann::json& lists, const std::string& where);
 
 /// An array as the pixels of an image input: height x width, or with colors in the last or the first dimension. Numbers
 /// have the range of 8-bit pictures, except for images of half floats. Throws UsageError; `where` begins messages.

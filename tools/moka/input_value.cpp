@@ -196,6 +196,13 @@ MultiArray array_of_numbers(const FeatureDescription& input, const std::vector<d
   return wide.converted(constraint.type);
 }
 
+MultiArray array_from_json(const FeatureDescription& input, const ParsedJson& lists, const std::string& where) {
+  std::vector<int64_t> shape;
+  std::vector<double> numbers;
+  flatten(lists, 0, shape, numbers, where);
+  return array_of_numbers(input, numbers, shape, where);
+}
+
 FeatureValue value_from_text(const FeatureDescription& input, std::string_view text, const std::string& where) {
   switch (input.type) {
     case FeatureType::int64: {
@@ -217,10 +224,7 @@ FeatureValue value_from_text(const FeatureDescription& input, std::string_view t
   }
   text = trimmed(text);
   if (!text.starts_with('[')) return array_of_numbers(input, listed_numbers(text, where), std::nullopt, where);
-  std::vector<int64_t> shape;
-  std::vector<double> numbers;
-  flatten(typed_json(text, where, "numbers like [[1,2],[3,4]]"), 0, shape, numbers, where);
-  return array_of_numbers(input, numbers, shape, where);
+  return array_from_json(input, typed_json(text, where, "numbers like [[1,2],[3,4]]"), where);
 }
 
 }  // namespace moka::cli

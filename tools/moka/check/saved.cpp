@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "check/reference.h"
@@ -37,6 +38,16 @@ FeatureDescription described(const std::string& name, const FeatureValue& value)
     out.type = FeatureType::sequence;
   }
   return out;
+}
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// NaN for null, which is what JSON has for it.
+nlohmann::json with_nan(nlohmann::json lists) {
+  if (lists.is_null()) return kNan;
+  if (lists.is_array())
+    for (nlohmann::json& item : lists) item = with_nan(std::move(item));
+  return lists;
 }
 
 class Saved : public Reference {
@@ -114,8 +125,25 @@ class Saved : public Reference {
     const nlohmann::json& plain = value.is_object() && value.contains("values")  ? value.at("values")
                                   : value.is_object() && value.contains("value") ? value.at("value")
                                                                                  : value;
-    return value_from_text(feature, plain.is_string() ? plain.get<std::string>() : plain.dump(),
-                           fmt::format("{}: '{}'", path_, feature.name));
+    const std::string where = fmt::format("{}: '{}'", path_, feature.name);
+    if (plain.is_array() && feature.type == FeatureType::multi_array)
+      return array_from_json(feature, with_nan(plain), where);
+    if (feature.type == FeatureType::dictionary && plain.is_object()) return dictionary_of(feature, plain, where);
+    if (plain.is_null()) return value_from_text(feature, "nan", where);
+    return value_from_text(feature, plain.is_string() ? plain.get<std::string>() : plain.dump(), where);
+  }
+  FeatureValue dictionary_of(const FeatureDescription& feature, nlohmann::json object, const std::string& where) const {
+    std::vector<std::string> missing;
+    for (auto& [key, value] : object.items())
+      if (value.is_null()) {
+        missing.push_back(key);
+        value = 0;
+      }
+    FeatureValue value = value_from_text(feature, object.dump(), where);
+    auto& dictionary = std::get<Dictionary>(value);
+    for (const std::string& key : missing)
+      (dictionary.string_keys ? dictionary.strings[key] : dictionary.ints[parse_integer(key).value()]) = kNan;
+    return value;
   }
   FeatureValue input_value(const FeatureDescription& input, const io::Array& array) const {
     const std::string where = fmt::format("{}: input '{}'", path_, input.name);

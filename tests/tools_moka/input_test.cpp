@@ -298,6 +298,13 @@ TEST_F(InputFiles, CellsAndTextsMeanThemselves) {
   EXPECT_EQ(std::get<std::string>(read(inputs, {"s=random", "x=1"}).rows[0].at("s")), "");
 }
 
+TEST_F(InputFiles, ColumnsAreGivenOnce) {
+  const std::vector<FeatureDescription> inputs{plain_input("x", FeatureType::float64)};
+  EXPECT_NE(message_of([&] { read(inputs, {"@" + text_file("t.csv", "x,x\n1,2\n")}); }).find("'x': given twice"),
+            std::string::npos);
+  EXPECT_EQ(read(inputs, {"@" + text_file("t.csv", "x,note,note\n1,a,b\n")}).rows.size(), 1u);
+}
+
 TEST_F(InputFiles, NumbersBeyondDoublesAreNamed) {
   const std::vector<FeatureDescription> inputs{plain_input("x", FeatureType::float64),
                                                plain_input("y", FeatureType::float64)};

@@ -154,6 +154,8 @@ class Collector {
     bool any = false;
     for (const std::string& name : steps_->names) {
       const bool known = find_feature(function_.inputs, name);
+      if (known && std::count(steps_->names.begin(), steps_->names.end(), name) > 1)
+        throw UsageError(fmt::format("{}: column '{}': given twice", steps_->path, name));
       if (!known) unused.push_back(name);
       if (known && common.find(name))
         throw UsageError(fmt::format("input '{}': given by --input and by {}", name, steps_->path));

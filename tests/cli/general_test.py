@@ -131,5 +131,16 @@ class General(Case):
             self.assertIn("--json", self.ends(0, command, "--help").stdout, command)
         self.assertEqual(self.answer("completion", "bash")["text"], self.ends(0, "completion", "bash").stdout)
 
+    def test_drawings_do_not_count_as_files_of_the_folder(self):
+        models = Path(__file__).parents[2] / "examples/models"
+        (self.folder / "two.csv").write_text(f"image\n@{models}/square.png\n@{models}/square.png\n")
+        out = self.folder / "out"
+        done = self.ends(0, "predict", models / "shapes.mlmodel", "-i", f"@{self.folder}/two.csv", "--draw", self.folder / "d.png", "-o", out)
+        self.assertIn(f"wrote {len(list(out.iterdir()))} file", done.stdout.replace(f"wrote {out}", "wrote 1 file"))
+        done = self.ends(0, "predict", models / "shapes.mlmodel", "-i", f"@{self.folder}/two.csv", "--draw", self.folder / "d.png")
+        self.assertNotIn("wrote", done.stdout)
+        self.assertEqual(done.stderr.count("drew "), 2)
+
+
 if __name__ == "__main__":
     unittest.main()

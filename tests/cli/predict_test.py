@@ -53,7 +53,9 @@ class Predict(Case):
         self.assertIn("no input 'X'; did you mean 'x'?", self.ends(2, "predict", model, "-i", "X=1,2,3,4").stderr)
         self.assertIn("got 2 numbers", self.ends(2, "predict", model, "-i", "x=1,2", "-i", "y=random").stderr)
         self.ends(3, "predict", model, "-i", f"x=@{self.folder}/absent.npy", "-i", "y=random")
-        self.ends(2, "predict", model, "-i", "random", "--state")
+        for option in (["--state"], ["--load-state", "q"], ["--save-state", "q"]):
+            message = self.ends(2, "predict", model, "-i", "random", *option).stderr
+            self.assertIn(f"{option[0]}: the model has no states", message)
         self.ends(2, "predict", model, "-i", "random", "--function", "other")
         self.ends(2, "predict", model, "-i", "random", "--device", "abacus")
 

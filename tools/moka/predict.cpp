@@ -44,7 +44,8 @@ Run predict_all(const Model& model, const PredictOptions& options, const Inputs&
   Run run;
   const bool stateful = !model.function().states.empty();
   const bool keeps = options.state || !options.load_state.empty() || !options.save_state.empty();
-  if (keeps && !stateful) throw UsageError("--state: the model has no states");
+  const char* option = options.state ? "--state" : !options.load_state.empty() ? "--load-state" : "--save-state";
+  if (keeps && !stateful) throw UsageError(fmt::format("{}: the model has no states", option));
   std::optional<State> state;
   if (stateful) state = model.new_state();
   if (!options.load_state.empty()) read_states(*state, options.load_state);
@@ -96,6 +97,7 @@ int predict(const PredictOptions& options) {
   const Run run = predict_all(model, options, inputs);
   std::vector<std::string> files;
   if (!options.folder.empty()) files = write_outputs(run.outputs, inputs.batch, options.folder);
+  const auto outputs = static_cast<int64_t>(files.size());
   if (!options.drawing.empty()) {
     const std::vector<Drawing> drawings = drawings_of(model, options.input, inputs, run.outputs);
     if (protocol != PictureProtocol::none) {
@@ -126,10 +128,10 @@ int predict(const PredictOptions& options) {
   if (run.predictions > 1)
     times += fmt::format(", {} each", format_seconds(run.seconds / static_cast<double>(run.predictions)));
   print("\n" + dim(times) + "\n");
-  if (!files.empty())
-    print(dim(files.size() == 1
-                  ? "wrote " + files[0]
-                  : fmt::format("wrote {} to {}", plural(static_cast<int64_t>(files.size()), "file"), options.folder)) +
+  // Notes name the drawings.
+  if (outputs > 0)
+    print(dim(outputs == 1 ? "wrote " + files[0]
+                           : fmt::format("wrote {} to {}", plural(outputs, "file"), options.folder)) +
           "\n");
   return kFine;
 }

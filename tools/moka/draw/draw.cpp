@@ -190,7 +190,7 @@ std::string summary_of(const Preview& preview) {
   if (!preview.classes.empty())
     out += (out.empty() ? "" : ", ") +
            (preview.classes.size() == 1 ? std::string("1 class") : fmt::format("{} classes", preview.classes.size()));
-  return out;
+  return out.empty() ? "no certain key points" : out;
 }
 
 }  // namespace moka::cli

@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -148,6 +150,20 @@ class Report(Case):
         place = self.folder / "absent" / "x.json"
         for option in ("--save", "-o", "--compare"):
             self.assertIn(str(place), self.ends(3, "report", self.folder / "absent.mlpackage", option, place).stderr)
+
+    def test_an_interrupted_report_leaves_no_files(self):
+        place = self.folder / "tmp"
+        place.mkdir()
+        running = subprocess.Popen([PROGRAM, "report", self.model(), "--seconds", "30", *map(str, RATES)], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(place)}, start_new_session=True)
+        deadline = time.monotonic() + 60
+        while not list(place.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.5)
+        self.assertNotEqual(list(place.iterdir()), [])
+        os.killpg(running.pid, signal.SIGINT)
+        self.assertEqual(running.wait(60), -signal.SIGINT)
+        self.assertEqual(list(place.iterdir()), [])
 
     def test_shapes_that_the_model_refuses_say_so(self):
         done = self.ends(2, "report", self.model(), *RATES, "--shape", "x=1x16x25x24")

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -28,10 +29,11 @@ Json machine_apart(const ReportSetting& setting);
 /// What of the same predictions is in operations and in conversions of inputs and outputs, from a trace of them:
 /// {"predictions", "predictionSeconds", "operationsSeconds", "conversionsSeconds", "fraction"}, means or the shortest
 /// times of one prediction, or {"error"}. In one prediction everything meets the same load of the machine, so that the
-/// fraction holds under load.
-Json coverage(const Model& model, const Features& inputs, const PredictionOptions& options, int predictions);
+/// fraction holds under load. The trace goes to `folder`.
+Json coverage(const Model& model, const Features& inputs, const PredictionOptions& options, int predictions,
+              const std::filesystem::path& folder);
 /// Loads and predicts in this process: an object of "settings". Throws what loading and predicting throw.
-Json measured(const ReportSetting& setting);
+Json measured(const ReportSetting& setting, const std::filesystem::path& folder);
 /// The same in a process of its own, whose peak of memory is the setting's alone; what fails becomes "error".
 Json measured_apart(const ReportSetting& setting);
 /// How long compiling takes: {"seconds"} or {"error"}, also in a process of its own.

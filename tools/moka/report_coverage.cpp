@@ -1,8 +1,3 @@
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <filesystem>
-
 #include "moka/trace.h"
 #include "report.h"
 
@@ -35,9 +30,9 @@ Covered covered(const TraceSummary& summary, const Seconds& seconds) {
 
 }  // namespace
 
-Json coverage(const Model& model, const Features& inputs, const PredictionOptions& options, int predictions) {
-  namespace fs = std::filesystem;
-  std::string path = (fs::temp_directory_path() / fmt::format("moka-report-{}.pftrace", getpid())).string();
+Json coverage(const Model& model, const Features& inputs, const PredictionOptions& options, int predictions,
+              const std::filesystem::path& folder) {
+  std::string path = (folder / "report.pftrace").string();
   Features outputs;
   try {
     Trace trace(path);
@@ -49,8 +44,6 @@ Json coverage(const Model& model, const Features& inputs, const PredictionOption
     return {{"error", "the program is traced already"}};
   }
   const TraceSummary summary = summarize_trace(path);
-  std::error_code ignored;
-  fs::remove(path, ignored);
   // Other work on the machine only lowers what both estimates find: that of all predictions where it meets the rest of
   // a prediction, and that of the shortest times where no prediction passes without it.
   const Covered mean = covered(summary, [](const TraceGroup& g) { return g.total; });

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <optional>
 
@@ -18,6 +20,7 @@
 #include "moka/compiler.h"
 #include "moka/rates.h"
 #include "report.h"
+#include "temporary_folder.h"
 #include "text.h"
 #include "usage_error.h"
 #include "work.h"
@@ -121,7 +124,7 @@ void add_operations(Json& json, const ComputePlan& plan, const Model& model) {
 
 }  // namespace
 
-Json measured(const ReportSetting& setting) {
+Json measured(const ReportSetting& setting, const std::filesystem::path& folder) {
   Json json{{"name", setting.name},
             {"options",
              {{"computeUnits", setting.load.compute_units},
@@ -192,24 +195,63 @@ Json measured(const ReportSetting& setting) {
                     {"peakBytes", peak},
                     {"peakAfterLoadBytes", after_load}};
   add_operations(json, plan, model);
-  json["plan"]["coverage"] = coverage(model, inputs, options, predictions);
+  json["plan"]["coverage"] = coverage(model, inputs, options, predictions, folder);
   return json;
 }
 
 namespace {
 
+/// Hands the signals by which a user ends a program on to a child process, so that this one can clean up behind it.
+class SignalsForChild {
+ public:
+  SignalsForChild() {
+    child_ = 0;
+    caught_ = 0;
+    for (size_t i = 0; i < std::size(kSignals); ++i) {
+      struct sigaction hand_on {};
+      hand_on.sa_handler = [](int number) {
+        caught_ = number;
+        if (child_ > 0) kill(child_, number);
+      };
+      sigaction(kSignals[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &hand_on, nullptr);
+    }
+  }
+  ~SignalsForChild() { restore(); }
+  SignalsForChild(const SignalsForChild&) = delete;
+  /// Also in the child.
+  void restore() const {
+    for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+  void set_child(pid_t child) {
+    child_ = child;
+    if (caught_ != 0) kill(child, caught_);
+  }
+  /// The signal that came, or 0.
+  static int caught() { return caught_; }
+
+ private:
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+  inline static volatile sig_atomic_t child_ = 0, caught_ = 0;
+  struct sigaction before_[std::size(kSignals)];
+};
+
+using Work = std::function<Json(const std::filesystem::path& folder)>;
+
 /// Runs `work` in a child process and returns its result. An exception or a signal in the child becomes {"error"}.
-Json apart(const std::function<Json()>& work) {
+Json run_apart(const Work& work, const std::filesystem::path& folder) {
+  SignalsForChild signals;
   int ends[2];
   std::fflush(nullptr);
   if (pipe(ends) != 0) throw io::IoError(fmt::format("a pipe cannot be made: {}", std::strerror(errno)));
   const pid_t child = fork();
   if (child < 0) throw io::IoError(fmt::format("a process cannot be started: {}", std::strerror(errno)));
   if (child == 0) {
+    signals.restore();
     close(ends[0]);
     Json json;
     try {
-      json = work();
+      json = work(folder);
     } catch (const UsageError& e) {
       json = {{"error", e.what()}, {"wrongUse", true}};
     } catch (const Exception& e) {
@@ -227,6 +269,7 @@ Json apart(const std::function<Json()>& work) {
     std::fflush(nullptr);
     _exit(0);
   }
+  signals.set_child(child);
   close(ends[1]);
   std::string text;
   char block[65536];
@@ -246,33 +289,38 @@ Json apart(const std::function<Json()>& work) {
   return Json::parse(text);
 }
 
+/// The same with a temporary folder for `work`. A signal that should end the program does so when the folder is gone.
+Json apart(const Work& work) {
+  Json json;
+  {
+    const TemporaryFolder folder("report");
+    json = run_apart(work, folder.path());
+  }
+  if (const int signal = SignalsForChild::caught(); signal != 0) raise(signal);
+  return json;
+}
+
 }  // namespace
 
 Json measured_apart(const ReportSetting& setting) {
-  Json json = apart([&] { return measured(setting); });
+  Json json = apart([&](const auto& folder) { return measured(setting, folder); });
   if (!json.contains("name")) json["name"] = setting.name;
   return json;
 }
 
 Json machine_apart(const ReportSetting& setting) {
-  return apart([&] { return machine_rates(setting); });
+  return apart([&](const auto&) { return machine_rates(setting); });
 }
 
 Json compiled_apart(const std::string& path) {
-  return apart([&]() -> Json {
-    namespace fs = std::filesystem;
-    const fs::path folder = fs::temp_directory_path() / fmt::format("moka-report-{}.mlmodelc", getpid());
+  return apart([&](const auto& folder) -> Json {
     const auto start = Clock::now();
-    Json json;
     try {
-      compile_model(path, folder.string());
-      json = {{"seconds", seconds_since(start)}};
+      compile_model(path, (folder / "report.mlmodelc").string());
     } catch (const Exception& e) {
-      json = {{"error", e.what()}};
+      return {{"error", e.what()}};
     }
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
-    return json;
+    return {{"seconds", seconds_since(start)}};
   });
 }
 

@@ -18,6 +18,7 @@
 #include "io/io_error.h"
 #include "io/table.h"
 #include "print.h"
+#include "temporary_folder.h"
 #include "trace_summary.h"
 #include "usage_error.h"
 
@@ -30,26 +31,6 @@ struct TraceOptions {
   std::vector<std::string> words;
   std::string out = "moka.pftrace", by = "kind";
   bool json = false;
-};
-
-/// A folder that is gone at the end.
-class Folder {
- public:
-  Folder() {
-    std::string path = (fs::temp_directory_path() / "moka-trace-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr)
-      throw io::IoError(fmt::format("{}: a folder cannot be made: {}", path, std::strerror(errno)));
-    path_ = path;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
 };
 
 /// Runs the command with MOKA_TRACE set. Returns what a shell would: its exit code, or 128 and the signal.
@@ -95,7 +76,7 @@ size_t join(const fs::path& folder, const std::string& out) {
 
 int trace_command(const TraceOptions& options) {
   io::check_writable(options.out);
-  const Folder folder;
+  const TemporaryFolder folder("trace");
   const int code = run_traced(options.words, (folder.path() / "%p.pftrace").string());
   const size_t processes = join(folder.path(), options.out);
   if (processes == 0) {

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace moka::cli {
+
+/// A new folder that is gone at the end. Throws IoError.
+class TemporaryFolder {
+ public:
+  /// `purpose` becomes part of its name.
+  explicit TemporaryFolder(const std::string& purpose);
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace moka::cli

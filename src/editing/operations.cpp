@@ -27,21 +27,10 @@ Result<std::string> Operations::insert_constant(size_t& at, const Message& value
 
 namespace {
 
-Status replace_outputs(Message block, const Names& names) {
-  std::vector<std::string> outputs = MOKA_TRY(texts_of(block, "outputs"));
-  bool changed = false;
-  for (std::string& output : outputs)
-    if (const auto it = names.find(output); it != names.end()) {
-      output = it->second;
-      changed = true;
-    }
-  return changed ? set_texts(block, "outputs", outputs) : Status();
-}
-
 /// The outputs of the operation's blocks, and of the blocks inside them.
 Status replace_block_outputs(const Message& operation, const Names& names) {
   for (const Message& block : MOKA_TRY(operation.children("blocks"))) {
-    MOKA_TRY(replace_outputs(block, names));
+    MOKA_TRY(rename_outputs(block, names));
     for (const Message& inner : MOKA_TRY(block.children("operations"))) MOKA_TRY(replace_block_outputs(inner, names));
   }
   return {};
@@ -61,7 +50,7 @@ Status replace_in(const Message& operation, const Names& names) {
 Status Operations::replace_uses(const std::string& from, const std::string& to, size_t first, bool outputs) {
   const Names names{{from, to}};
   for (size_t i = first; i < list.size(); ++i) MOKA_TRY(replace_in(list[i], names));
-  return outputs ? replace_outputs(function_.block, names) : Status();
+  return outputs ? rename_outputs(function_.block, names) : Status();
 }
 
 Status Operations::replace_uses(const Names& names) {

@@ -163,6 +163,17 @@ Result<std::string> operation_name(const Message& operation) {
   return outputs.empty() ? std::string() : outputs[0];
 }
 
+Status rename_outputs(Message block, const Names& names) {
+  std::vector<std::string> outputs = MOKA_TRY(texts_of(block, "outputs"));
+  bool changed = false;
+  for (std::string& output : outputs)
+    if (const auto it = names.find(output); it != names.end()) {
+      output = it->second;
+      changed = true;
+    }
+  return changed ? set_texts(block, "outputs", outputs) : Status();
+}
+
 namespace {
 
 Status add_names(const Message& block, std::set<std::string>& names) {
@@ -191,14 +202,7 @@ Status rename_in_block(Message block, const Names& names) {
         }
     for (const Message& inner : MOKA_TRY(op.children("blocks"))) MOKA_TRY(rename_in_block(inner, names));
   }
-  std::vector<std::string> outputs = MOKA_TRY(texts_of(block, "outputs"));
-  bool changed = false;
-  for (std::string& output : outputs)
-    if (const auto it = names.find(output); it != names.end()) {
-      output = it->second;
-      changed = true;
-    }
-  return changed ? set_texts(block, "outputs", outputs) : Status();
+  return rename_outputs(block, names);
 }
 
 /// `taken`: the names of values before the block.

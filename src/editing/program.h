@@ -38,6 +38,9 @@ Result<Message> make_named(const std::string& name, const TensorType& type);
 Result<Message> make_value(const TensorType& type, const std::vector<double>& numbers);
 Result<Message> make_text(const std::string& text);
 
+/// Renames what a block returns.
+Status rename_outputs(Message block, const Names& names);
+
 /// Calls `visit` for each binding of the operation and of the operations in its blocks.
 Status for_bindings(const Message& operation, const std::function<Status(Message)>& visit);
 /// The values that an operation, or an operation in its blocks, reads.

@@ -177,10 +177,7 @@ void bind_model(nb::module_& m) {
             Borrowed borrowed;
             FeatureDescription f;
             f.name = name;
-            const FeatureValue given = to_feature(value, f, borrowed);
-            const auto* array = std::get_if<MultiArray>(&given);
-            if (array == nullptr) raise_type("state '" + name + "': expected an array, got " + describe(given));
-            s.write(name, *array);
+            s.write(name, std::get<MultiArray>(to_feature(value, f, borrowed)));
           },
           nb::arg("name"), nb::arg("value"), nb::call_guard<Call>(),
           "Converts and copies. NotFoundError, InvalidArgumentError (shape).")

@@ -69,7 +69,8 @@ def test_models_in_memory_have_a_page(view):
 
 def test_a_served_page_survives_its_warnings(monkeypatch):
     monkeypatch.setenv("MOKA_CACHE", "/proc/nowhere")  # packed weights cannot be kept there, of which the server warns
-    address = moka.Model(SHAPES).view().serve()
+    page = moka.Model(SHAPES).view()  # the server ends with it
+    address = page.serve()
     body = json.dumps({"inputs": {"image": {"random": True}}}).encode()
     for _ in range(2):
         with urllib.request.urlopen(urllib.request.Request(address + "api/predict", body), timeout=60) as answer:

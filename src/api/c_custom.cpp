@@ -281,9 +281,8 @@ void load_plugin(const std::string& path) {
   const std::string before = moka_last_error();
   const moka_status status = start(&host);
   if (status == MOKA_OK) return;
-  const std::string why = moka_last_error();
-  throw Exception(ErrorKind::data, cat("plug-in '", path, "': moka_plugin returned ", moka_status_name(status),
-                                       why == before ? "" : ": ", why == before ? "" : why));
+  const std::string why = before == moka_last_error() ? "" : cat(": ", moka_last_error());
+  throw Exception(ErrorKind::data, cat("plug-in '", path, "': moka_plugin returned ", moka_status_name(status), why));
 }
 
 }  // namespace moka

@@ -23,7 +23,7 @@ Result<Message> array_feature(const std::string& name, const std::vector<int64_t
   return out;
 }
 
-/// Whether a feature is what a layer computes, and not made of it as the label of a classifier.
+/// Whether the feature is the array or image that a layer computes, unlike the label of a classifier.
 Result<bool> is_array_or_image(const Message& feature) {
   const std::string kind = MOKA_TRY(MOKA_TRY(child_or_empty(feature, "type")).which("Type"));
   return kind == "multiArrayType" || kind == "imageType";

@@ -59,7 +59,7 @@ std::string unique_name(const std::string& base, std::set<std::string>& names);
 /// Renames values in the function, including its inputs and outputs.
 Status rename_values(const ProgramFunction& function, const Names& names);
 
-/// Gives values of different blocks that have the same name different ones.
+/// Renames values so that no two blocks use the same name.
 Status make_names_unique(const ProgramFunction& function);
 
 /// An operation with one output. Arguments are names of values.

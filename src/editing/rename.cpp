@@ -204,7 +204,7 @@ Status rename_operations(Message model, const Names& names) {
 
 namespace {
 
-/// Whether another of the values in `taken` gets the same new name.
+/// Whether two of the values in `taken` get the new name `to`.
 bool is_given_twice(const Names& names, const std::set<std::string>& taken, const std::string& to) {
   return std::count_if(names.begin(), names.end(),
                        [&](const auto& name) { return name.second == to && taken.contains(name.first); }) > 1;

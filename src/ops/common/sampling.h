@@ -27,7 +27,7 @@ struct Tap {
   int64_t low = 0, high = 0;
   double part = 0;
 };
-/// Interpolates between two elements. One of weight 0 has no part in the result, because it may be infinite.
+/// Interpolates between two elements. Leaves out one of weight 0, because it may be infinite.
 inline double mix(double low, double high, double part) { return part == 0 ? low : low * (1 - part) + high * part; }
 /// The elements to interpolate at `position`, which is clamped to [0, n - 1]. NaN reads the first element. n >= 1.
 Tap tap_at(double position, int64_t n);

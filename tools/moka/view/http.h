@@ -24,7 +24,7 @@ class HttpServer {
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
   /// Listens. Port 0: a free one. `handler` is called on many threads. Throws IoError.
-  /// Closes a connection on which nothing comes or goes for `idle`.
+  /// Closes connections that are idle for this long.
   HttpServer(uint16_t port, Handler handler, std::chrono::milliseconds idle = std::chrono::minutes(1));
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

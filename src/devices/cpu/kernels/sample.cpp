@@ -147,7 +147,7 @@ void copy_row(std::span<const Run> runs, const float* x, float* y, float constan
   }
 }
 
-/// With part 0, b has no part in the result, because it may be infinite.
+/// Does not read b if part is 0, because b may be infinite.
 void blend(const float* a, const float* b, float part, float* y, int64_t n) {
   if (part == 0) {
     std::memcpy(y, a, static_cast<size_t>(n) * sizeof(float));

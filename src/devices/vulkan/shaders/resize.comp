@@ -28,7 +28,7 @@ Tap tap(int i, int times, int plus, int by, int n) {
   return Tap(low, low + 1, float(at - low * by) / float(by));
 }
 
-// Without weight b has no part in the result, because it may be infinite.
+// Leaves b out if its weight is 0, because b may be infinite.
 V mixed(V a, V b, float part) {
 #ifdef IS_INT
   return a;

@@ -127,7 +127,7 @@ Value* positions(const Node& n, Value* best, Value* x, const Window& w, const st
 
 constexpr double kLowest = -std::numeric_limits<double>::infinity();
 
-/// The first largest element of each window that is not padding.
+/// The index of the first largest element of each window, padding left out.
 Value* best_of(const Node& n, Value* all, Value* largest, const Value* x, const Window& w) {
   const int axis = n.rank(all) - 1;
   Value* ranks = all;

@@ -1,6 +1,7 @@
 #include "devices/vulkan/kernels/common.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/half.h"
@@ -69,6 +70,13 @@ const Features& features() {
     return found.ok() ? *found : Features{};
   }());
   return *f;
+}
+
+/// With the parameters that the host computes for the shader.
+Function completed(Function f) {
+  // Of log(0 + epsilon); devices may read an epsilon below the normal numbers as 0.
+  if (f.number == F_LOG) f.b = std::log(f.a);
+  return f;
 }
 
 }  // namespace
@@ -189,14 +197,14 @@ std::optional<Function> function_of(const ir::OpCall& call) {
     if (*mode == "TANH_APPROXIMATION") f.number = F_GELU_TANH;
     if (*mode == "SIGMOID_APPROXIMATION") f.number = F_GELU_SIGMOID;
   }
-  return f;
+  return completed(f);
 }
 
 std::optional<Function> function_of(const ir::Epilogue& e) {
   if (e.op == "gelu_tanh") return Function{F_GELU_TANH};
   const Entry* entry = find(e.op);
   if (entry == nullptr) return std::nullopt;
-  return Function{entry->number, e.alpha, e.beta};
+  return completed({entry->number, e.alpha, e.beta});
 }
 
 std::vector<std::string_view> function_operations() {

@@ -50,14 +50,15 @@ float erf_of(float x) {
   return x < 0.0 ? -y : y;
 }
 
-float clip_of(float x, float a, float b) {
-  const float y = x < a ? a : x;
-  return y > b ? b : y;
-}
+// Some drivers compute a comparison and a selection as max() or min(), which give the other number instead of no number.
+float at_least(float x, float low) { return x >= low || isnan(x) ? x : low; }
+float at_most(float x, float high) { return x <= high || isnan(x) ? x : high; }
+
+float clip_of(float x, float a, float b) { return at_most(at_least(x, a), b); }
 
 float hard_swish_of(float x) {
   const float y = x / 6.0 + 0.5;
-  return x < -3.0 ? 0.0 : x * (y > 1.0 ? 1.0 : y);
+  return x < -3.0 ? 0.0 : x * at_most(y, 1.0);
 }
 
 float sigmoid_of(float x) { return 1.0 / (1.0 + exp(-x)); }
@@ -70,10 +71,7 @@ float function_of(uint f, float x, float a, float b) {
     case F_ATAN: return isnan(x) ? x : atan(x);
     case F_ATANH: return 0.5 * log((1.0 + x) / (1.0 - x));
     case F_CEIL: return ceil(x);
-    case F_CLAMPED_RELU: {
-      const float y = x < 0.0 ? a * x : x;
-      return y > b ? b : y;
-    }
+    case F_CLAMPED_RELU: return at_most(x < 0.0 ? a * x : x, b);
     case F_CLIP: return clip_of(x, a, b);
     case F_COS: return cos(x);
     case F_COSH: return 0.5 * (exp(x) + exp(-x));
@@ -90,33 +88,26 @@ float function_of(uint f, float x, float a, float b) {
     case F_LEAKY_RELU: return x < 0.0 ? a * x : x;
     case F_LIMITS: return a > b ? hard_swish_of(x) : clip_of(x, a, b);
     case F_LINEAR: return a * x + b;
-    case F_LOG: return log_of(x + a);
-    case F_RELU: return x < 0.0 ? 0.0 : x;
-    case F_RELU6: {
-      const float y = x < 0.0 ? 0.0 : x;
-      return y > 6.0 ? 6.0 : y;
-    }
+    case F_LOG: return x == 0.0 ? b : log_of(x + a);
+    case F_RELU: return at_least(x, 0.0);
+    case F_RELU6: return clip_of(x, 0.0, 6.0);
     case F_ROUND: return roundEven(x);
     case F_RSQRT: return 1.0 / sqrt(x + a);
     case F_SCALED_TANH: return a * tanh_of(b * x);
     case F_SIGMOID: return sigmoid_of(x);
-    case F_SIGMOID_HARD: {
-      float y = a * x + b;
-      y = y < 0.0 ? 0.0 : y;
-      return y > 1.0 ? 1.0 : y;
-    }
+    case F_SIGMOID_HARD: return clip_of(a * x + b, 0.0, 1.0);
     case F_SIGN: return isnan(x) ? x : sign(x);
     case F_SILU: return x / (1.0 + exp(-x));
     case F_SIN: return sin(x);
     case F_SINH: return abs(x) < 1.0 ? 0.5 * (expm1_of(x) - expm1_of(-x)) : 0.5 * (exp(x) - exp(-x));
-    case F_SOFTPLUS: return log1p_of(exp(-abs(x))) + (x < 0.0 ? 0.0 : x);
+    case F_SOFTPLUS: return log1p_of(exp(-abs(x))) + at_least(x, 0.0);
     case F_SOFTSIGN: return x / (1.0 + abs(x));
     case F_SQRT: return sqrt(x);
     case F_SQUARE: return x * x;
     case F_TAN: return tan(x);
     case F_TANH: return tanh_of(x);
-    case F_THRESHOLD: return x < a ? a : x;
-    case F_THRESHOLDED_RELU: return x < a ? 0.0 : x;
+    case F_THRESHOLD: return at_least(x, a);
+    case F_THRESHOLDED_RELU: return x >= a || isnan(x) ? x : 0.0;
     default: return x;
   }
 }

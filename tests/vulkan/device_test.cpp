@@ -50,12 +50,35 @@ TEST(Device, WithoutADriverItHasNoKernels) {
   EXPECT_EQ(std::system(command.c_str()), 0);
 }
 
+bool is_hardware() { return !(*devices::vulkan::Context::get())->features().is_processor; }
+
 TEST(Device, AChildMadeByForkHasItsOwn) {
   MOKA_NEEDS_VULKAN();
+  if (is_hardware()) GTEST_SKIP() << "drivers of hardware do not work in a child";
   // Children first: this process' driver has no threads yet that they would miss.
   EXPECT_EQ(status_of_child(predict), 0);
   EXPECT_EQ(predict(), 0);
   EXPECT_EQ(status_of_child(predict), 0);
+}
+
+TEST(Device, AChildOfAProcessThatUsesHardwareHasNone) {
+  MOKA_NEEDS_VULKAN();
+  if (!is_hardware()) GTEST_SKIP() << "a driver that computes on the CPU works in a child";
+  EXPECT_EQ(predict(), 0);
+  const auto finds_none = [] {
+    auto context = devices::vulkan::Context::get();
+    return !context.ok() && context.error().code() == ErrorCode::device_lost ? 0 : 1;
+  };
+  EXPECT_EQ(status_of_child(finds_none), 0);
+  EXPECT_EQ(status_of_child([] {
+              return status_of_child([] {
+                auto context = devices::vulkan::Context::get();
+                return context.ok() ? 1 : 0;
+              });
+            }),
+            0)
+      << "a child of the child";
+  EXPECT_EQ(predict(), 0) << "the parent keeps its device";
 }
 
 TEST(Device, BuffersAndQueuesOfTheParentAreLostInAChild) {

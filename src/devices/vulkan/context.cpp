@@ -40,7 +40,22 @@ struct Holder {
   std::mutex mutex;
   std::shared_ptr<Context> context;
   pid_t process = 0;
+  ErrorCode code = ErrorCode::unsupported;  ///< why there is no context
   std::string why;
+
+  /// Begins anew in a child made by fork.
+  void enter_process() {
+    // Drivers of hardware fail in a child, and what it tries can lose the device of its parent.
+    const bool is_lost = code == ErrorCode::device_lost || (context && !context->features().is_processor);
+    // The handles belong to the parent and the locks of its driver may be held: they are left as they are.
+    if (context) new std::shared_ptr<Context>(std::move(context));
+    context = nullptr;
+    process = getpid();
+    if (is_lost) {
+      code = ErrorCode::device_lost;
+      why = "the process that this one was forked from uses the GPU, which both cannot; start processes by 'spawn'";
+    }
+  }
 };
 
 Holder& holder() {
@@ -54,17 +69,16 @@ Result<std::shared_ptr<Context>> Context::get() {
   Holder& h = holder();
   std::lock_guard lock(h.mutex);
   if (h.process != getpid()) {
-    // The handles belong to the parent and the locks of its driver may be held: they are left as they are.
-    if (h.context) new std::shared_ptr<Context>(std::move(h.context));
-    h.context = nullptr;
-    h.process = getpid();
-    auto made = make();
-    if (made.ok())
-      h.context = *made;
-    else
-      h.why = made.error().message();
+    h.enter_process();
+    if (h.code != ErrorCode::device_lost) {
+      auto made = make();
+      if (made.ok())
+        h.context = *made;
+      else
+        h.why = made.error().message();
+    }
   }
-  if (!h.context) return fail(ErrorCode::unsupported, h.why);
+  if (!h.context) return fail(h.code, h.why);
   return h.context;
 }
 

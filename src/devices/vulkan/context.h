@@ -48,7 +48,8 @@ struct Features {
 /// Made when it is first asked for. Thread-safe but for `queue`, which `queue_mutex` guards.
 class Context {
  public:
-  /// That of this process: a child made by fork gets one of its own. Error: unsupported, with the reason.
+  /// That of this process. Error: unsupported, with the reason. A child made by fork gets one of its own where the
+  /// driver computes on the CPU, and device_lost where its parent uses hardware.
   static Result<std::shared_ptr<Context>> get();
   /// Whether there is a device, asked once; the reason when there is none.
   static Result<Features> probe();

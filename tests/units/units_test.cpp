@@ -104,6 +104,7 @@ TEST(Units, PlansSayWhatEachUnitCostsAndWhyTheCutLiesThere) {
               program_op("a", "exp", "x") + program_op("b", "tanh", "a") + program_op("c", "sigmoid", "b"), "c"),
       [&] {
         c.pins = {{"b", "simulator"}, {"a", "cpu"}, {"c", "cpu"}};
+        c.rates = "off";
         return c;
       }());
   const ComputePlan plan = m.compute_plan();
@@ -124,9 +125,10 @@ TEST(Units, PlansSayWhatEachUnitCostsAndWhyTheCutLiesThere) {
     }
     if (o.name != "b" || o.kernel.empty()) continue;
     EXPECT_EQ(o.region, 0);
-    ASSERT_EQ(o.bids.size(), 2u);
-    EXPECT_EQ(o.bids[0].device + " " + o.bids[0].unit, "cpu cpu");
-    EXPECT_EQ(o.bids[1].device + " " + o.bids[1].unit, "simulator gpu");
+    std::vector<std::string> bids;
+    for (const auto& bid : o.bids)
+      if (bid.device != "vulkan") bids.push_back(bid.device + " " + bid.unit);  // where the machine has a GPU
+    EXPECT_EQ(bids, (std::vector<std::string>{"cpu cpu", "simulator gpu"}));
     EXPECT_EQ(o.chosen_by, "pin");
   }
   EXPECT_EQ(reasons, (std::vector<std::string>{"a: 'a' (exp) is pinned", "b: 'c' (sigmoid) is pinned"}));

@@ -74,6 +74,14 @@ class Programs {
       return v[0];
     });
   }
+  /// The same on a tensor that the device makes itself, and of which only an element is read, so that little crosses.
+  Result<Timed> resident(int64_t elements, int count) {
+    return timed(false, {{1}}, [&](ir::Builder& b, std::vector<ir::Value*> v) -> Result<ir::Value*> {
+      v[0] = MOKA_TRY(b.op("tile", {{"x", v[0]}, {"reps", ir::Ints{elements}}}));
+      for (int i = 0; i < count; i++) v[0] = MOKA_TRY(b.op("mul", {{"x", v[0]}, {"y", v[0]}}));
+      return b.op("slice_by_size", {{"x", v[0]}, {"begin", ir::Ints{0}}, {"size", ir::Ints{1}}});
+    });
+  }
   /// Sums of `count` inputs of one element.
   Result<Timed> inputs(int count) {
     return timed(false, std::vector<ir::Shape>(static_cast<size_t>(count), ir::Shape{1}),
@@ -175,22 +183,27 @@ Result<kernel::UnitRates> rates_of(const kernel::Device& device, Programs& progr
   out.measured.fp16 = fp16.measured;
   out.estimated.fp16 = fp16.estimated;
 
-  const int64_t elements = elements_beyond_caches(device.memory() == nullptr);
-  auto few = programs.elementwise(elements, 1);
+  const bool is_host = device.memory() == nullptr;
+  const int64_t elements = elements_beyond_caches(is_host);
+  const auto squares = [&](int count) {
+    return is_host ? programs.elementwise(elements, count) : programs.resident(elements, count);
+  };
+  auto few = squares(1);
   if (!few.ok() && few.error().code() == ErrorCode::unsupported) return out;
   MOKA_TRY(std::move(few));
-  const Timed more = MOKA_TRY(programs.elementwise(elements, 1 + kMore));
+  const Timed more = MOKA_TRY(squares(1 + kMore));
   const double bytes = 4.0 * static_cast<double>(elements);
   const Rate memory = rate_of(2 * bytes, *few, more);
   out.measured.bytes = memory.measured;
   out.estimated.bytes = memory.estimated;
-  if (device.memory() == nullptr) {
+  if (is_host) {
     out.launch = out.latency = 0;
     return out;
   }
+  const Timed large = MOKA_TRY(programs.elementwise(elements, 1));
   const Timed one = MOKA_TRY(programs.inputs(1)), many = MOKA_TRY(programs.inputs(kInputs));
   const double computing = memory.measured > 0 ? 2 * bytes / memory.measured : 0;
-  set_transfer_rates(out, {bytes, few->seconds, computing, one.seconds, many.seconds, kInputs});
+  set_transfer_rates(out, {bytes, large.seconds, computing, one.seconds, many.seconds, kInputs});
   return out;
 }
 

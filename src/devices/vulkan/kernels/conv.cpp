@@ -186,7 +186,7 @@ Match match_conv_tiled(const MatchCall& m) {
   if (!m.is_constant("weight")) return Match::no("weights that are not constant");
   if (conv->made < 8) return Match::no("fewer than 8 channels in a group of the result");
   if (refusal = refusal_of_floats(m, {"x", "bias"}); !refusal.empty()) return Match::no(refusal);
-  const Tiles tiles = tiles_of(conv->made, w.out_count(), conv->batch * w.groups);
+  const Tiles tiles = tiles_of(conv->made, w.out_count(), conv->batch * w.groups, conv->depth());
   const ConvBlocks blocks(*conv);
   const bool shares = shares_tiles();
   refusal = refusal_of_groups(shares ? tiles.groups : blocks.groups);

@@ -129,7 +129,7 @@ Match match_tiled(const MatchCall& m) {
   int64_t pixels = 1;  // of the largest phase
   for (int i = 0; i < 3; i++) pixels *= (w.out[i] + w.strides[i] - 1) / w.strides[i];
   const int64_t phases = product(strides);
-  const Tiles tiles = tiles_of(t->made, pixels, t->batch * w.groups * phases);
+  const Tiles tiles = tiles_of(t->made, pixels, t->batch * w.groups * phases, t->channels * product(taps));
   const bool shares = shares_tiles();
   const ConvBlocks blocks = blocks_of(*t);
   if (std::string why = refusal_of_groups(shares ? tiles.groups : blocks.groups); !why.empty()) return Match::no(why);

@@ -24,8 +24,9 @@ struct DepthwiseParams {
 std::array<int32_t, 2> last_two(const ir::Ints& v) { return {static_cast<int32_t>(v[1]), static_cast<int32_t>(v[2])}; }
 
 Tiles tiles_for(const Conv& conv) {
-  const Tiles tiles = tiles_of(conv.made, conv.window.out_count(), conv.batch);
-  return tiles.groups[1] > kMostTimes ? large_tiles_of(conv.made, conv.window.out_count(), conv.batch) : tiles;
+  const int64_t pixels = conv.window.out_count(), depth = conv.depth();
+  const Tiles tiles = tiles_of(conv.made, pixels, conv.batch, depth);
+  return tiles.groups[1] > kMostTimes ? large_tiles_of(conv.made, pixels, conv.batch, depth) : tiles;
 }
 
 /// How shaders/conv_depthwise_block.comp divides both. A workgroup computes all channels of the result.

@@ -124,7 +124,7 @@ void PackedRows::prepare_in(KernelChoice& c, std::shared_ptr<PackedRows> self) {
 
 std::array<int64_t, 3> PackedRows::groups(int64_t rows) const {
   if (is_narrow(rows)) return {(count_ + rows_of_group() - 1) / rows_of_group(), rows, 1};
-  return shares_tiles() ? tiles_of(rows, count_, 1).groups : product_blocks(rows, count_, 1);
+  return shares_tiles() ? tiles_of(rows, count_, 1, depth_).groups : product_blocks(rows, count_, 1);
 }
 
 std::string PackedRows::refusal(int64_t rows) const { return refusal_of_groups(groups(rows)); }
@@ -139,7 +139,7 @@ Status PackedRows::record(Recorder& recorder, Element floats, const After& after
   if (is_narrow(rows)) {
     stem = lanes_name("gemv_packed");
   } else if (shares_tiles()) {
-    constants = tiles_of(rows, count_, 1).constants(std::move(constants));
+    constants = tiles_of(rows, count_, 1, depth_).constants(std::move(constants));
   } else {
     stem = "matmul_packed_block";
     const bool fours = depth_ % 4 == 0 && x.offset % (4 * x.element) == 0;

@@ -19,29 +19,43 @@ bool has_fours(const Use& use, bool line, uint32_t step, uint32_t k_step, const 
 }
 
 Tiles tiles_of_size(int64_t size, int64_t rows, int64_t columns, int64_t entries) {
-  return {u32(size), {(columns + size - 1) / size, (rows + size - 1) / size, entries}};
+  return {u32(size), 1, {(columns + size - 1) / size, (rows + size - 1) / size, entries}};
+}
+
+/// Small tiles, in slices as long as few are at work and each has several steps.
+Tiles small_tiles_of(int64_t rows, int64_t columns, int64_t entries, int64_t depth) {
+  constexpr int64_t kMostAtWork = 1024, kLeastDepth = 64;
+  constexpr uint32_t kMostSlices = 4;
+  Tiles tiles = tiles_of_size(32, rows, columns, entries);
+  const int64_t groups = tiles.groups[0] * tiles.groups[1] * tiles.groups[2];
+  while (tiles.slices < kMostSlices && groups * tiles.slices * 2 <= kMostAtWork &&
+         depth >= kLeastDepth * tiles.slices * 2)
+    tiles.slices *= 2;
+  return tiles;
 }
 
 }  // namespace
 
-Tiles tiles_of(int64_t rows, int64_t columns, int64_t entries) {
-  const Tiles large = large_tiles_of(rows, columns, entries), small = tiles_of_size(32, rows, columns, entries);
+Tiles tiles_of(int64_t rows, int64_t columns, int64_t entries, int64_t depth) {
+  const Tiles large = large_tiles_of(rows, columns, entries, depth);
+  const Tiles small = small_tiles_of(rows, columns, entries, depth);
   // Rows beyond the product are computed too: 64 for 24 channels.
   const bool is_wasteful = large.groups[1] * 64 * 4 > small.groups[1] * 32 * 5;
   return large.size == 64 && is_wasteful ? small : large;
 }
 
-Tiles large_tiles_of(int64_t rows, int64_t columns, int64_t entries) {
+Tiles large_tiles_of(int64_t rows, int64_t columns, int64_t entries, int64_t depth) {
   // Small tiles where large ones leave processors of a large device idle.
   constexpr int64_t kEnough = 128;
   const Tiles large = tiles_of_size(64, rows, columns, entries);
-  return large.groups[0] * large.groups[1] * large.groups[2] < kEnough ? tiles_of_size(32, rows, columns, entries)
-                                                                       : large;
+  const bool is_enough = large.groups[0] * large.groups[1] * large.groups[2] >= kEnough;
+  return is_enough ? large : small_tiles_of(rows, columns, entries, depth);
 }
 
 std::vector<uint32_t> Tiles::constants(std::vector<uint32_t> first) const {
   first.push_back(size);
-  first.push_back(size * size / 16);
+  first.push_back(size * size / 16 * slices);
+  first.push_back(slices);
   return first;
 }
 
@@ -52,7 +66,8 @@ std::array<int64_t, 3> product_blocks(int64_t rows, int64_t columns, int64_t ent
 std::array<int64_t, 3> ProductKernel::groups() const {
   const Product& p = product;
   if (!is_narrow())
-    return shares_tiles() ? tiles_of(p.rows, p.columns, entries).groups : product_blocks(p.rows, p.columns, entries);
+    return shares_tiles() ? tiles_of(p.rows, p.columns, entries, p.depth).groups
+                          : product_blocks(p.rows, p.columns, entries);
   const int64_t outputs = is_dot() ? rows_of_group() : p.b_k == 1 ? 8 : 32;
   return {(p.columns + outputs - 1) / outputs, p.rows, entries};
 }
@@ -79,7 +94,7 @@ Status ProductKernel::record(Recorder& recorder, ProductUses uses) const {
   const bool a_fours = has_fours(uses.a, a_line, p.a_row, p.a_k, p.a_batch, p.rows, p.depth);
   const bool b_fours = has_fours(uses.b, b_line, p.b_column, p.b_k, p.b_batch, p.columns, p.depth);
   if (tiled) {
-    constants = tiles_of(p.rows, p.columns, entries).constants(std::move(constants));
+    constants = tiles_of(p.rows, p.columns, entries, p.depth).constants(std::move(constants));
   } else if (is_dot()) {
     constants.push_back(a_fours && b_fours);
   } else if (!is_narrow()) {

@@ -7,13 +7,14 @@ namespace moka::devices::vulkan {
 /// How a product is divided among groups (shaders/tile.glsl).
 struct Tiles {
   uint32_t size = 64;
+  uint32_t slices = 1;            ///< of a workgroup's invocations, which divide the depth
   std::array<int64_t, 3> groups;  ///< along columns, rows and the batch
   /// With what the shader has to know, behind its other constants.
   std::vector<uint32_t> constants(std::vector<uint32_t> first) const;
 };
-Tiles tiles_of(int64_t rows, int64_t columns, int64_t entries);
+Tiles tiles_of(int64_t rows, int64_t columns, int64_t entries, int64_t depth);
 /// Tiles of 64 rows where there are enough of them, so that few groups read the same columns.
-Tiles large_tiles_of(int64_t rows, int64_t columns, int64_t entries);
+Tiles large_tiles_of(int64_t rows, int64_t columns, int64_t entries, int64_t depth);
 
 /// The groups that compute a product in blocks of 8 by 8 (shaders/product_block.glsl).
 std::array<int64_t, 3> product_blocks(int64_t rows, int64_t columns, int64_t entries);

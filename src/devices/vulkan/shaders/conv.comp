@@ -12,6 +12,7 @@ layout(constant_id = 4) const uint kThen = 0;
 layout(constant_id = 5) const uint kLast = 0;
 layout(constant_id = 6) const uint kTile = 64;
 layout(local_size_x_id = 7) in;
+layout(constant_id = 8) const uint kSlices = 1;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) readonly buffer W { T2X4 w[]; };
 layout(binding = 2) readonly buffer B { T bias[]; };

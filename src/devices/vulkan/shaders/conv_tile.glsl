@@ -1,73 +1,82 @@
 #include "after.glsl"
+const bool kLeftLine = false, kRightLine = false;
 #include "tile.glsl"
 // The product of weights, vec4 [groups, depth, channels / 4], and the windows of x. The columns of the windows are made
 // while they are read. `plane` counts images and groups, `part` the groups of the weights. The including shader
 // declares kDepth, kHeight and kWidth, the size of a window, and these functions: bool has_tap(ivec3 tap) whether the
 // window has this element uint stored_at(int p) the index in a plane of y where pixel p of the product is stored
-void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, ivec3 size, ivec3 y_size) {
-  const uint t = gl_LocalInvocationID.x;
-  const ivec3 in_sizes = ivec3(in_size[0], in_size[1], in_size[2]);
-  const uint in_plane = uint(in_sizes.x * in_sizes.y * in_sizes.z);
-  const int pixels = size.x * size.y * size.z;
-  const uint first_row = gl_WorkGroupID.y * kTile, first_pixel = gl_WorkGroupID.x * kTile;
-  const uint taps = kDepth * kHeight * kWidth, depth = channels * taps;
-  const uint rows4 = (made + 3) / 4;
-  const uint x_base = x_at + plane * channels * in_plane;
-
-  // This invocation's part of the tiles.
-  const uint w_row = first_row / 4 + t % kQuads;
-  const uint w_base = w_at + part * depth * rows4 + w_row;
+const uint kTaps = kDepth * kHeight * kWidth;
+// An invocation reads the same quad of each row of a tile.
+uint rows4, row4, weights_base, x_base, in_plane, depth;
+int first_pixel, pixels;
+ivec3 in_sizes, spread, corner[4];  // spread: the dilations
 #ifdef TO_u8
-  const uint w_scale = min(w_row, rows4 - 1) + part * rows4;
-  const vec4 scale = scales[2 * w_scale], offset = scales[2 * w_scale + 1];
+vec4 scale, offset;
 #endif
-  const int p = int(first_pixel + t % kTile);
-  ivec3 corner;
-  if (!kPlain) corner = ivec3(p / size.z / size.y, p / size.z % size.y, p % size.z) * stride - pad;
 
-  mat4 sum = mat4(0.0);
-  const uint row_group = t / kQuads, column_group = t % kQuads;
-  for (uint k0 = 0; k0 < depth; k0 += TILE_DEPTH) {
-    [[unroll]] for (uint i = 0; i < TILE_DEPTH; i += kInvocations / kQuads) {
-      const uint in_tile = t / kQuads + i, k = k0 + in_tile;
-      vec4 weights = vec4(0.0);
-      if (k < depth && w_row < rows4) {
+vec4 left(uint k, uint quad) {
+  if (k >= depth || row4 >= rows4) return vec4(0.0);
 #ifdef TO_u8
-        weights = (vec4(uvec4(w[w_base + k * rows4])) - offset) * scale;
+  return (vec4(uvec4(w[weights_base + k * rows4 + row4])) - offset) * scale;
 #else
-        weights = vec4(w[w_base + k * rows4]);
+  return vec4(w[weights_base + k * rows4 + row4]);
 #endif
-      }
-      tile_a[in_tile * kQuads + t % kQuads] = TILE4(weights);
+}
+
+vec4 right(uint k, uint quad) {
+  vec4 v = vec4(0.0);
+  if (k >= depth) return v;
+  if (kPlain) {
+    const uint from = x_base + k * in_plane;
+    [[unroll]] for (uint i = 0; i < 4; i++) {
+      const int p = first_pixel + int(quad + i * kQuads);
+      if (p < pixels) v[i] = float(x[from + p]);
     }
-    [[unroll]] for (uint i = 0; i < TILE_DEPTH; i += kInvocations / kTile) {
-      const uint in_tile = t / kTile + i, k = k0 + in_tile;
-      float v = 0.0;
-      if (k < depth && p < pixels) {
-        if (kPlain) {
-          v = float(x[x_base + k * in_plane + p]);
-        } else {
-          const uint n = k % taps;
-          const ivec3 tap = ivec3(n / (kHeight * kWidth), n / kWidth % kHeight, n % kWidth);
-          const ivec3 at = corner + tap * dilation;
-          if (all(greaterThanEqual(at, ivec3(0))) && all(lessThan(at, in_sizes)) && has_tap(tap))
-            v = float(x[x_base + k / taps * in_plane + uint((at.x * in_sizes.y + at.y) * in_sizes.z + at.z)]);
-        }
-      }
-      tile_b[in_tile * kQuads + t % kTile / 4][t % 4] = TILE1(v);
-    }
-    barrier();
-    add_tiles(sum, row_group, column_group);
-    barrier();
+    return v;
   }
+  const uint n = k % kTaps, from = x_base + k / kTaps * in_plane;
+  const ivec3 tap = ivec3(n / (kHeight * kWidth), n / kWidth % kHeight, n % kWidth);
+  if (!has_tap(tap)) return v;
+  [[unroll]] for (uint i = 0; i < 4; i++) {
+    const ivec3 at = corner[i] + tap * spread;
+    if (first_pixel + int(quad + i * kQuads) < pixels && all(greaterThanEqual(at, ivec3(0))) && all(lessThan(at, in_sizes)))
+      v[i] = float(x[from + uint((at.x * in_sizes.y + at.y) * in_sizes.z + at.z)]);
+  }
+  return v;
+}
+
+void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, ivec3 size, ivec3 y_size) {
+  const uint first_row = gl_WorkGroupID.y * kTile, quad = column_group();
+  in_sizes = ivec3(in_size[0], in_size[1], in_size[2]);
+  in_plane = uint(in_sizes.x * in_sizes.y * in_sizes.z);
+  spread = dilation;
+  pixels = size.x * size.y * size.z;
+  first_pixel = int(gl_WorkGroupID.x * kTile);
+  depth = channels * kTaps;
+  rows4 = (made + 3) / 4;
+  row4 = first_row / 4 + quad;
+  weights_base = w_at + part * depth * rows4;
+  x_base = x_at + plane * channels * in_plane;
+#ifdef TO_u8
+  const uint w_scale = min(row4, rows4 - 1) + part * rows4;
+  scale = scales[2 * w_scale];
+  offset = scales[2 * w_scale + 1];
+#endif
+  if (!kPlain)
+    [[unroll]] for (uint i = 0; i < 4; i++) {
+      const int p = first_pixel + int(quad + i * kQuads);
+      corner[i] = ivec3(p / size.z / size.y, p / size.z % size.y, p % size.z) * stride - pad;
+    }
+  const mat4 sum = multiplied(depth);
+  if (!has_sums()) return;
 
   const uint out_plane = uint(y_size.x * y_size.y * y_size.z);
   [[unroll]] for (uint i = 0; i < 4; i++) {
-    const uint row = first_row + row_group * 4 + i;
+    const uint row = first_row + row_group() * 4 + i;
     if (row >= made) break;
     const float b = has_bias() ? float(bias[bias_at + plane % groups * made + row]) : 0.0;
     [[unroll]] for (uint j = 0; j < 4; j++) {
-      const int q = int(first_pixel + column_group * 4 + j);
+      const int q = first_pixel + int(column_group() + j * kQuads);
       if (q >= pixels) break;
       const uint to = (plane * made + row) * out_plane + stored_at(q);
       float v = sum[i][j] + b;

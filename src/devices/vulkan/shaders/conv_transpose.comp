@@ -17,6 +17,7 @@ layout(constant_id = 7) const uint kThen = 0;
 layout(constant_id = 8) const uint kLast = 0;
 layout(constant_id = 9) const uint kTile = 64;
 layout(local_size_x_id = 10) in;
+layout(constant_id = 11) const uint kSlices = 1;
 // The most taps of a phase.
 const uint kDepth = (kKernelDepth + kStrideDepth - 1) / kStrideDepth;
 const uint kHeight = (kKernelHeight + kStrideHeight - 1) / kStrideHeight;

@@ -5,6 +5,8 @@
 #include "product.glsl"
 layout(constant_id = 4) const uint kTile = 64;
 layout(local_size_x_id = 5) in;
+layout(constant_id = 6) const uint kSlices = 1;
+const bool kLeftLine = kALine, kRightLine = kBLine;
 #include "tile.glsl"
 // variants: f32 f16 h16 f32_f16
 
@@ -14,41 +16,40 @@ layout(binding = 2) readonly buffer S { T bias[]; };
 layout(binding = 3) readonly buffer R { T addend[]; };
 layout(binding = 4) writeonly buffer C { T c[]; };
 
-void main() {
-  const uint t = gl_LocalInvocationID.x;
-  const uint first_row = gl_WorkGroupID.y * kTile, first_column = gl_WorkGroupID.x * kTile;
-  const uvec3 entry = batch_entry(gl_WorkGroupID.z);
-  const uint a_base = a_at + position(entry, a_batch), b_base = b_at + position(entry, b_batch);
+uint first_row, first_column, a_base, b_base;
 
-  mat4 sum = mat4(0.0);
-  const uint row_group = t / kQuads, column_group = t % kQuads;
-  for (uint k0 = 0; k0 < depth; k0 += TILE_DEPTH) {
-    [[unroll]] for (uint i = 0; i < TILE_DEPTH * kTile; i += kInvocations) {
-      const uint e = i + t;
-      // Neighbors read what lies side by side.
-      const uint k = kALine ? e % TILE_DEPTH : e / kTile, r = kALine ? e / TILE_DEPTH : e % kTile;
-      const uint row = first_row + r;
-      tile_a[k * kQuads + r / 4][r % 4] =
-          TILE1(row < rows && k0 + k < depth ? float(a[a_base + row * a_row + (k0 + k) * a_k]) : 0.0);
-    }
-    [[unroll]] for (uint i = 0; i < TILE_DEPTH * kTile; i += kInvocations) {
-      const uint e = i + t;
-      const uint k = kBLine ? e % TILE_DEPTH : e / kTile, r = kBLine ? e / TILE_DEPTH : e % kTile;
-      const uint column = first_column + r;
-      tile_b[k * kQuads + r / 4][r % 4] =
-          TILE1(column < columns && k0 + k < depth ? float(b[b_base + column * b_column + (k0 + k) * b_k]) : 0.0);
-    }
-    barrier();
-    add_tiles(sum, row_group, column_group);
-    barrier();
+vec4 left(uint k, uint quad) {
+  vec4 v = vec4(0.0);
+  const uint row = first_row + quad * 4;
+  [[unroll]] for (uint i = 0; i < 4; i++)
+    if (row + i < rows && k < depth) v[i] = float(a[a_base + (row + i) * a_row + k * a_k]);
+  return v;
+}
+
+vec4 right(uint k, uint quad) {
+  vec4 v = vec4(0.0);
+  [[unroll]] for (uint i = 0; i < 4; i++) {
+    const uint column = first_column + quad + i * kQuads;
+    if (column < columns && k < depth) v[i] = float(b[b_base + column * b_column + k * b_k]);
   }
+  return v;
+}
+
+void main() {
+  first_row = gl_WorkGroupID.y * kTile;
+  first_column = gl_WorkGroupID.x * kTile;
+  const uvec3 entry = batch_entry(gl_WorkGroupID.z);
+  a_base = a_at + position(entry, a_batch);
+  b_base = b_at + position(entry, b_batch);
+  const mat4 sum = multiplied(depth);
+  if (!has_sums()) return;
 
   const uint c_base = position(entry, c_batch);
   [[unroll]] for (uint i = 0; i < 4; i++) {
-    const uint row = first_row + row_group * 4 + i;
+    const uint row = first_row + row_group() * 4 + i;
     if (row >= rows) break;
     [[unroll]] for (uint j = 0; j < 4; j++) {
-      const uint column = first_column + column_group * 4 + j;
+      const uint column = first_column + column_group() + j * kQuads;
       if (column >= columns) break;
       const uint to = c_base + row * c_row + column * c_column;
       float v = sum[i][j];

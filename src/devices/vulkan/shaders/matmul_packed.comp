@@ -5,6 +5,8 @@
 #include "packed.glsl"
 layout(constant_id = 7) const uint kTile = 64;
 layout(local_size_x_id = 8) in;
+layout(constant_id = 9) const uint kSlices = 1;
+const bool kLeftLine = true, kRightLine = true;
 #include "tile.glsl"
 // variants: f32 f16
 // The product of a matrix and the transpose of packed weights.
@@ -24,27 +26,35 @@ float weight_of(uint row, uint k) {
   return kScale ? v * parameters[s] : v;
 }
 
-void main() {
-  const uint t = gl_LocalInvocationID.x, k_mine = t % TILE_DEPTH;
-  const uint first_row = gl_WorkGroupID.y * kTile, first_column = gl_WorkGroupID.x * kTile;
-  mat4 sum = mat4(0.0);
-  const uint row_group = t / kQuads, column_group = t % kQuads;
-  for (uint k0 = 0; k0 < depth; k0 += TILE_DEPTH) {
-    const uint k = k0 + k_mine;
-    [[unroll]] for (uint i = 0; i < kTile; i += kInvocations / TILE_DEPTH) {
-      const uint r = t / TILE_DEPTH + i, row = first_row + r, column = first_column + r;
-      tile_a[k_mine * kQuads + r / 4][r % 4] = row < rows && k < depth ? float(a[a_at + row * depth + k]) : 0.0;
-      tile_b[k_mine * kQuads + r / 4][r % 4] = column < columns && k < depth ? weight_of(column, k) : 0.0;
-    }
-    barrier();
-    add_tiles(sum, row_group, column_group);
-    barrier();
-  }
+uint first_row, first_column;
+
+vec4 left(uint k, uint quad) {
+  vec4 v = vec4(0.0);
+  const uint row = first_row + quad * 4;
+  [[unroll]] for (uint i = 0; i < 4; i++)
+    if (row + i < rows && k < depth) v[i] = float(a[a_at + (row + i) * depth + k]);
+  return v;
+}
+
+vec4 right(uint k, uint quad) {
+  vec4 v = vec4(0.0);
   [[unroll]] for (uint i = 0; i < 4; i++) {
-    const uint row = first_row + row_group * 4 + i;
+    const uint column = first_column + quad + i * kQuads;
+    if (column < columns && k < depth) v[i] = weight_of(column, k);
+  }
+  return v;
+}
+
+void main() {
+  first_row = gl_WorkGroupID.y * kTile;
+  first_column = gl_WorkGroupID.x * kTile;
+  const mat4 sum = multiplied(depth);
+  if (!has_sums()) return;
+  [[unroll]] for (uint i = 0; i < 4; i++) {
+    const uint row = first_row + row_group() * 4 + i;
     if (row >= rows) break;
     [[unroll]] for (uint j = 0; j < 4; j++) {
-      const uint column = first_column + column_group * 4 + j;
+      const uint column = first_column + column_group() + j * kQuads;
       if (column >= columns) break;
       const uint to = row * columns + column;
       float v = sum[i][j];

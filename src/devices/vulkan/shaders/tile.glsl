@@ -1,20 +1,81 @@
-// A workgroup of kTile * kTile / 16 invocations computes kTile rows by kTile columns of a product, each invocation 4 by 4
-// of them, from tiles of depth 16 in shared memory. What includes this declares kTile, 64 or 32, and writes the tiles:
-// element (k, row) of the left side at tile_a[k * kQuads + row / 4][row % 4], of the right side likewise by columns.
+// A workgroup computes kTile rows by kTile columns of a product from tiles of depth 16 in shared memory. kTile * kTile / 16
+// invocations are a slice, and each has 4 by 4 of the sums: four rows that follow each other, and four columns that are
+// kQuads apart, so that neighbors read and write what lies side by side. Where few workgroups are at work, kSlices slices
+// divide the depth, and their sums are added in order at the end.
+//
+// What includes this declares kTile, 64 or 32, and kSlices, and defines what the tiles hold, 0 beyond the product:
+//   vec4 left(uint k, uint quad)   element k of rows 4 * quad to 4 * quad + 3 of the workgroup
+//   vec4 right(uint k, uint quad)  element k of columns quad, quad + kQuads, quad + 2 * kQuads and quad + 3 * kQuads
+//   kLeftLine, kRightLine          whether the elements of a row, of a column lie side by side
+vec4 left(uint k, uint quad);
+vec4 right(uint k, uint quad);
+
 #define TILE_DEPTH 16
 const uint kQuads = kTile / 4;
-const uint kInvocations = kTile * kTile / 16;
+const uint kSlice = kTile * kTile / 16;             // invocations
+const uint kReads = TILE_DEPTH * kQuads / kSlice;   // fours that each of them reads of one side
+const uint kStep = kQuads + 1;                      // between the rows of a tile, so that banks differ
+const uint kSide = TILE_DEPTH * kStep;
 
-shared TILE4 tile_a[TILE_DEPTH * kQuads];
-shared TILE4 tile_b[TILE_DEPTH * kQuads];
+shared TILE4 tile_a[kSlices * kSide];
+shared TILE4 tile_b[kSlices * kSide];
+shared vec4 slice_sums[kSlices > 1 ? (kSlices - 1) * 4 * kSlice : 1];
 
-// Rows of sum are those of the left side from `row_group * 4` on.
-void add_tiles(inout mat4 sum, uint row_group, uint column_group) {
-  [[unroll]] for (uint k = 0; k < TILE_DEPTH; k++) {
-    const vec4 a = vec4(tile_a[k * kQuads + row_group]), b = vec4(tile_b[k * kQuads + column_group]);
-    sum[0] += a.x * b;
-    sum[1] += a.y * b;
-    sum[2] += a.z * b;
-    sum[3] += a.w * b;
+// The place of an invocation's i-th four in a tile: along the depth, and its quad.
+uvec2 place(bool line, uint t, uint i) {
+  const uint e = t + i * kSlice;
+  return line ? uvec2(e % TILE_DEPTH, e / TILE_DEPTH) : uvec2(e / kQuads, e % kQuads);
+}
+
+uint row_group() { return gl_LocalInvocationID.x % kSlice / kQuads; }
+uint column_group() { return gl_LocalInvocationID.x % kQuads; }
+// Whether this invocation has the result: those of the first slice.
+bool has_sums() { return gl_LocalInvocationID.x < kSlice; }
+
+// Row i of the result: the sums of row 4 * row_group() + i; its element j is of column column_group() + j * kQuads.
+mat4 multiplied(uint depth) {
+  const uint t = gl_LocalInvocationID.x % kSlice, slice = gl_LocalInvocationID.x / kSlice;
+  const uint steps = (depth + TILE_DEPTH * kSlices - 1) / (TILE_DEPTH * kSlices), base = slice * kSide;
+  mat4 sum = mat4(0.0);
+  vec4 a[kReads], b[kReads];
+  uint k0 = slice * TILE_DEPTH;
+  [[unroll]] for (uint i = 0; i < kReads; i++) {
+    const uvec2 at = place(kLeftLine, t, i), bt = place(kRightLine, t, i);
+    a[i] = left(k0 + at.x, at.y);
+    b[i] = right(k0 + bt.x, bt.y);
   }
+  for (uint step = 0; step < steps; step++) {
+    [[unroll]] for (uint i = 0; i < kReads; i++) {
+      const uvec2 at = place(kLeftLine, t, i), bt = place(kRightLine, t, i);
+      tile_a[base + at.x * kStep + at.y] = TILE4(a[i]);
+      tile_b[base + bt.x * kStep + bt.y] = TILE4(b[i]);
+    }
+    barrier();
+    // What comes next is read while this is multiplied.
+    k0 += TILE_DEPTH * kSlices;
+    if (step + 1 < steps) {
+      [[unroll]] for (uint i = 0; i < kReads; i++) {
+        const uvec2 at = place(kLeftLine, t, i), bt = place(kRightLine, t, i);
+        a[i] = left(k0 + at.x, at.y);
+        b[i] = right(k0 + bt.x, bt.y);
+      }
+    }
+    [[unroll]] for (uint k = 0; k < TILE_DEPTH; k++) {
+      const vec4 p = vec4(tile_a[base + k * kStep + t / kQuads]), q = vec4(tile_b[base + k * kStep + t % kQuads]);
+      sum[0] += p.x * q;
+      sum[1] += p.y * q;
+      sum[2] += p.z * q;
+      sum[3] += p.w * q;
+    }
+    barrier();
+  }
+  if (kSlices > 1) {
+    if (slice > 0)
+      [[unroll]] for (uint i = 0; i < 4; i++) slice_sums[((slice - 1) * 4 + i) * kSlice + t] = sum[i];
+    barrier();
+    if (slice == 0)
+      [[unroll]] for (uint s = 0; s + 1 < kSlices; s++)
+        [[unroll]] for (uint i = 0; i < 4; i++) sum[i] += slice_sums[(s * 4 + i) * kSlice + t];
+  }
+  return sum;
 }

@@ -74,7 +74,7 @@ const Features& features() {
 
 /// With the parameters that the host computes for the shader.
 Function completed(Function f) {
-  // Of log(0 + epsilon); devices may read an epsilon below the normal numbers as 0.
+  // The logarithm of 0 + epsilon; devices may read an epsilon below the normal numbers as 0.
   if (f.number == F_LOG) f.b = std::log(f.a);
   return f;
 }

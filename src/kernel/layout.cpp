@@ -62,9 +62,24 @@ Out stored_as(In v) {
     return v;
 }
 
+/// Converts `n` elements that lie side by side on both sides.
+template <class In, class Out>
+void convert_run(const In* in, Out* out, int64_t n) {
+  if constexpr (std::is_same_v<In, float> && std::is_same_v<Out, uint16_t>)
+    float_to_half(in, out, static_cast<size_t>(n));
+  else if constexpr (std::is_same_v<In, uint16_t> && std::is_same_v<Out, float>)
+    half_to_float(in, out, static_cast<size_t>(n));
+  else
+    std::copy_n(in, n, out);
+}
+
 /// Converts channels [first, last) of one image, a few pixels of all these channels at a time.
 template <class In, class Out>
 void convert(const In* in, const Steps& from, Out* out, const Steps& to, int64_t first, int64_t last, int64_t pixels) {
+  if (from.pixel == 1 && to.pixel == 1) {
+    for (int64_t c = first; c < last; c++) convert_run(in + from.at(c), out + to.at(c), pixels);
+    return;
+  }
   constexpr int64_t kTile = 64;
   for (int64_t p0 = 0; p0 < pixels; p0 += kTile) {
     const int64_t n = std::min(kTile, pixels - p0);
@@ -91,7 +106,7 @@ template <class In, class Out>
 void convert_tensor(const ir::TensorView& in, Layout from, const ir::TensorView& out, Layout to, int64_t begin,
                     int64_t end) {
   if (in.shape.rank() < 3) {
-    for (int64_t i = 0; i < in.count(); i++) out.as<Out>()[i] = stored_as<Out>(in.as<In>()[i]);
+    convert_run(in.as<In>(), out.as<Out>(), in.count());
     return;
   }
   const Steps a = steps_of(in.shape, from), b = steps_of(in.shape, to);

@@ -1,3 +1,4 @@
+#include "devices/vulkan/kernels/common.h"
 #include "vulkan/region_util.h"
 
 namespace moka::vulkan_test {
@@ -53,6 +54,25 @@ TEST_P(Products, LinearWithAndWithoutBiasAndAddend) {
                    g.op("linear", {{"x", in}, {"weight", weight}, {"bias", bias}}),
                    g.op("linear", {{"x", in}, {"weight", weight}, {"bias", bias}, {"addend", g.input(out)}})});
   }
+}
+
+/// Several workgroups divide the sums on a large GPU. The last of them has less to add, or nothing.
+TEST_P(Products, LongSums) {
+  for (const int64_t depth : {1024, 1030, 1087, 4000}) {
+    Region g(GetParam());
+    Value *x = g.input({40, depth}, -0.1f, 0.1f), *weight = g.constant(g.random({70, depth}));
+    Value* y = g.op(
+        "linear", {{"x", x}, {"weight", weight}, {"bias", g.constant(g.random({70}))}, {"addend", g.input({40, 70})}});
+    ASSERT_NE(y, nullptr);
+    y->producer()->epilogue = {{"relu"}};
+    const auto r = g.expect_same({y});
+    if (!GetParam()) {
+      EXPECT_EQ(r.counters.dispatches, devices::vulkan::shares_tiles() && devices::vulkan::is_large() ? 2u : 1u);
+    }
+  }
+  Region g(GetParam());
+  Value* y = g.op("matmul", {{"x", g.input({2, 3, 8, 1200}, -0.1f, 0.1f)}, {"y", g.input({3, 1200, 33}, -1, 1)}});
+  g.expect_same({y});
 }
 
 TEST_P(Products, MatricesWithBiasAndAddend) {

@@ -207,6 +207,7 @@ Status Context::make_device() {
   features_.vendor = p.properties.vendorID;
   std::copy_n(p.properties.pipelineCacheUUID, features_.cache_uuid.size(), features_.cache_uuid.begin());
   features_.is_processor = p.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  features_.is_large = p.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
   features_.half_storage = half.storageBuffer16BitAccess;
   features_.half = small.shaderFloat16;
   features_.byte_storage = bytes.storageBuffer8BitAccess;
@@ -235,6 +236,7 @@ Status Context::make_device() {
     features_.half = false;
   if (const char* v = std::getenv("MOKA_VULKAN_LOCAL"); v != nullptr)
     features_.local_memory = std::string_view(v) == "1";
+  if (const char* v = std::getenv("MOKA_VULKAN_LARGE"); v != nullptr) features_.is_large = std::string_view(v) == "1";
   if (const char* v = std::getenv("MOKA_VULKAN_LANES"); v != nullptr && std::string_view(v) == "0")
     features_.lanes = false;
 

@@ -32,6 +32,7 @@ struct Features {
   bool half = false;                     ///< arithmetic in float16
   bool byte_storage = false;             ///< buffers of bytes
   bool int8 = false;                     ///< arithmetic in int8
+  bool is_large = false;                 ///< a GPU of its own memory, which runs many workgroups at a time
   bool unified = false;                  ///< the host can write all of the device's memory at full speed
   bool local_memory = true;  ///< shared memory is a memory of its own, faster than buffers; kernels stage tiles there
   uint32_t subgroup = 1;     ///< invocations

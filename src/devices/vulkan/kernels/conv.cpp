@@ -87,13 +87,16 @@ Match match_conv_whole(const MatchCall& m) {
   k.product.bias_column = 1;
   k.floats = k.weights = conv->floats;
   k.after = limits_of(m.epilogue);
+  k.may_divide = true;
   if (std::string why = k.refusal(); !why.empty()) return Match::no(why);
   if (refusal = refusal_of_floats(m, {"x", "weight", "bias"}); !refusal.empty()) return Match::no(refusal);
   c.epilogues = k.after.count;
   set_cost(c, m, k.multiply_adds());
-  c.record = [=, conv = *conv](Recorder& recorder, const RecordArgs& args) -> Status {
+  c.scratch = k.scratch();
+  c.record = [=, conv = *conv, scratch = static_cast<int64_t>(c.scratch / 4)](Recorder& recorder,
+                                                                              const RecordArgs& args) -> Status {
     return k.record(recorder, {conv.use(args.in, conv.x), conv.use(args.in, conv.weight), conv.use(args.in, conv.bias),
-                               conv.use(args.in, conv.addend), Use::write(args.out[0])});
+                               conv.use(args.in, conv.addend), Use::write(args.out[0]), scratch_of(args, scratch)});
   };
   return Match::yes(std::move(c));
 }
@@ -186,7 +189,8 @@ Match match_conv_tiled(const MatchCall& m) {
   if (!m.is_constant("weight")) return Match::no("weights that are not constant");
   if (conv->made < 8) return Match::no("fewer than 8 channels in a group of the result");
   if (refusal = refusal_of_floats(m, {"x", "bias"}); !refusal.empty()) return Match::no(refusal);
-  const Tiles tiles = tiles_of(conv->made, w.out_count(), conv->batch * w.groups, conv->depth());
+  const int64_t planes = conv->batch * w.groups;
+  const Tiles tiles = tiles_of(conv->made, w.out_count(), planes, conv->depth()).in_parts(conv->depth());
   const ConvBlocks blocks(*conv);
   const bool shares = shares_tiles();
   refusal = refusal_of_groups(shares ? tiles.groups : blocks.groups);
@@ -208,6 +212,7 @@ Match match_conv_tiled(const MatchCall& m) {
         [conv = *conv](const ir::TensorView& value, float* to) { return pack_weights(conv, value, to); });
   }
   set_cost(c, m, conv->multiply_adds());
+  if (shares) c.scratch = tiles.scratch(planes * conv->made * w.out_count());
   bool plain = w.taps() == 1;
   for (int i = 0; i < 3; i++) plain &= w.strides[i] == 1 && w.pads_begin[i] == 0 && w.in[i] == w.out[i];
   const std::string shader = tile_shader_name("conv", conv->floats, weights);
@@ -220,14 +225,26 @@ Match match_conv_tiled(const MatchCall& m) {
                                 conv.use_or(args.in, conv.addend, x),
                                 Use::write(args.out[0]),
                                 held->scales ? Use::read(held->scales, 16) : x.unused()};
-    if (!shares) {
-      MOKA_TRY(blocks.record(recorder, conv, after, weights, uses));
-    } else {
-      MOKA_TRY(recorder_of(recorder).dispatch(
+    const auto record_tiles = [&](const std::vector<Use>& uses, const After& after, bool bias, bool addend) {
+      return recorder_of(recorder).dispatch(
           shader, tiles.constants(after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), plain})), uses,
           ConvParams{AfterParams(after), u32(conv.channels), u32(conv.made), u32(w.groups), WindowParams(w),
-                     has_of(conv.bias >= 0, conv.addend >= 0, after)},
-          groups_of(tiles.groups)));
+                     has_of(bias, addend, after)},
+          groups_of(tiles.groups));
+    };
+    if (!shares) {
+      MOKA_TRY(blocks.record(recorder, conv, after, weights, uses));
+    } else if (tiles.parts > 1) {
+      const int64_t pixels = w.out_count(), results = planes * conv.made * pixels;
+      std::vector<Use> parts = uses;
+      parts[2] = parts[3] = x.unused();
+      parts[4] = scratch_of(args, results * tiles.parts);
+      MOKA_TRY(record_tiles(parts, After{}, false, false));
+      parts[4].written = false;
+      const PartSums sums{conv.floats, after, results, tiles.parts, pixels, conv.made * w.groups};
+      return sums.record(recorder, parts[4], conv.use(args.in, conv.bias), conv.use(args.in, conv.addend), uses[4]);
+    } else {
+      MOKA_TRY(record_tiles(uses, after, conv.bias >= 0, conv.addend >= 0));
       recorder_of(recorder).may_share(4);
     }
     if (plain && w.groups == 1 && weights != Element::u8)

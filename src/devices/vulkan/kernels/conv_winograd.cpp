@@ -5,9 +5,10 @@ namespace moka::devices::vulkan {
 
 namespace {
 
-constexpr int64_t kTaps = 16;       // matrix products of F(2x2, 3x3)
-constexpr int64_t kTile = 32;       // channels, and tiles of 2 x 2 pixels, of a workgroup
-constexpr double kLeastWork = 1e8;  // multiply-adds
+constexpr int64_t kTaps = 16;             // matrix products of F(2x2, 3x3)
+constexpr int64_t kTile = 32;             // channels, and tiles of 2 x 2 pixels, of a workgroup
+constexpr double kLeastWork = 1e8;        // multiply-adds
+constexpr int64_t kWinogradGroups = 128;  // workgroups of a large GPU
 constexpr double kLeastSaved = 16;  // multiply-adds per additional byte; a GPU computes 7 to 40 while it moves a byte
 
 /// Multiply-adds that the transforms save for each additional byte that they move. A pixel needs 4 multiply-adds
@@ -68,6 +69,8 @@ Match match_conv_winograd(const MatchCall& m) {
   if (saved_for_a_byte(*conv) < kLeastSaved && !m.asked) return Match::no("less saved than moved");
   const int64_t across = (w.out[2] + 1) / 2, in_image = (w.out[1] + 1) / 2 * across, columns = conv->batch * in_image;
   const std::array<int64_t, 3> groups{(columns + kTile - 1) / kTile, (conv->made + kTile - 1) / kTile, 1};
+  if (is_large() && groups[0] * groups[1] < kWinogradGroups && !m.asked)
+    return Match::no("too few workgroups for a large GPU");
   if (std::string why = refusal_of_groups(groups); !why.empty()) return Match::no(why);
   KernelChoice c = choice_of(m, "vulkan.conv.winograd", {"x", "bias", "addend"}, conv->floats);
   const After after = after_of(m.epilogue);

@@ -8,6 +8,8 @@ namespace {
 
 /// Workgroups along the channels of the result, each of which computes the depthwise convolution.
 constexpr int64_t kMostTimes = 2;
+/// Workgroups of a large GPU.
+constexpr int64_t kJoinedGroups = 1024;
 
 struct Depthwise final : Producer {
   Conv conv;
@@ -76,6 +78,8 @@ Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, c
   const bool shares = shares_tiles();
   const Tiles tiles = tiles_for(conv);
   if (shares && tiles.groups[1] > kMostTimes) return nullptr;
+  // Elsewhere, two short dispatches are faster than a long one.
+  if (is_large() && tiles.groups[0] * tiles.groups[1] * tiles.groups[2] < kJoinedGroups) return nullptr;
   return [=](const Producer& producer) -> std::optional<Dispatch> {
     const auto* d = dynamic_cast<const Depthwise*>(&producer);
     if (d == nullptr || d->conv.floats != conv.floats || d->conv.batch != conv.batch ||

@@ -29,7 +29,9 @@ GroupWalk::GroupWalk(const ops::Groups& g) : groups(u32(g.count())), members(u32
   member_rank_ = side_of(g.members(), params.member_size, params.member_step);
   // Neighboring invocations read neighboring elements.
   params.across = groups > 1 && params.member_step[0] != 1;
-  for (const uint32_t bits : {3u, kNeighborBits, kWorkGroupBits}) {
+  for (const uint32_t bits : {3u, kNeighborBits, 6u, 7u, kWorkGroupBits}) {
+    // In between only where invocations would be idle.
+    if (bits > kNeighborBits && bits < kWorkGroupBits && !is_large()) continue;
     const bool pays = (!params.across && lanes() < 1u << kNeighborBits) || uint64_t{groups} * lanes() < kEnough;
     if ((kMembersOfLane << bits) > members || !pays) break;
     params.lane_bits = bits;

@@ -15,14 +15,16 @@ struct Inputs {
 
 Match choose_product(KernelChoice c, const MatchCall& m, ProductKernel k, Inputs in,
                      std::shared_ptr<const Uploaded> b = nullptr) {
+  k.may_divide = true;
   if (std::string why = k.refusal(); !why.empty()) return Match::no(why);
   k.after = limits_of(m.epilogue);
+  c.scratch = k.scratch();
   c.epilogues = k.after.count;
   set_cost(c, m, k.multiply_adds());
-  c.record = [=](Recorder& recorder, const RecordArgs& args) -> Status {
+  c.record = [=, scratch = static_cast<int64_t>(c.scratch / 4)](Recorder& recorder, const RecordArgs& args) -> Status {
     auto use = [&](int i) { return i < 0 ? Use{} : Use::read(view(args.in, i)); };
     return k.record(recorder, {use(in.a), b ? Use::read(b->buffer, size_of(k.weights)) : use(in.b), use(in.bias),
-                               use(in.addend), Use::write(args.out[0])});
+                               use(in.addend), Use::write(args.out[0]), scratch_of(args, scratch)});
   };
   return Match::yes(std::move(c));
 }

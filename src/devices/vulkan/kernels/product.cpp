@@ -19,7 +19,7 @@ bool has_fours(const Use& use, bool line, uint32_t step, uint32_t k_step, const 
 }
 
 Tiles tiles_of_size(int64_t size, int64_t rows, int64_t columns, int64_t entries) {
-  return {u32(size), 1, {(columns + size - 1) / size, (rows + size - 1) / size, entries}};
+  return {u32(size), 1, 1, {(columns + size - 1) / size, (rows + size - 1) / size, entries}};
 }
 
 /// Small tiles, in slices as long as few are at work and each has several steps.
@@ -56,18 +56,61 @@ std::vector<uint32_t> Tiles::constants(std::vector<uint32_t> first) const {
   first.push_back(size);
   first.push_back(size * size / 16 * slices);
   first.push_back(slices);
+  if (parts > 1) first.push_back(parts);
   return first;
+}
+
+Tiles Tiles::in_parts(int64_t depth) const {
+  constexpr int64_t kEnough = 512, kFewestSteps = 8, kMostParts = 8;
+  Tiles all = *this;
+  const int64_t steps = depth / (int64_t{16} * slices), count = groups[0] * groups[1] * groups[2];
+  if (!is_large() || size != 32 || slices == 1) return all;
+  all.parts = u32(std::clamp<int64_t>(std::min(steps / kFewestSteps, kEnough / count), 1, kMostParts));
+  all.groups[2] *= all.parts;
+  return all;
+}
+
+Status PartSums::record(Recorder& recorder, const Use& partial, Use bias, Use addend, const Use& y) const {
+  struct Params {
+    AfterParams after;
+    uint32_t has, count, parts, bias_step, biases;
+  };
+  const bool biased = bias.buffer != nullptr, added = addend.buffer != nullptr;
+  if (!biased) bias = partial.unused();
+  if (!added) addend = partial.unused();
+  MOKA_TRY(recorder_of(recorder).dispatch(
+      shader_name("add_parts", floats), after.constants({}), {partial, bias, addend, y},
+      Params{AfterParams(after), has_of(biased, added, after), u32(count), u32(parts), u32(bias_step), u32(biases)},
+      VulkanRecorder::lines(static_cast<uint64_t>(count))));
+  recorder_of(recorder).may_share(0);
+  return {};
 }
 
 std::array<int64_t, 3> product_blocks(int64_t rows, int64_t columns, int64_t entries) {
   return block_groups((rows + 7) / 8 * ((columns + 7) / 8), entries);
 }
 
+bool ProductKernel::is_dense() const {
+  const Product& p = product;
+  bool dense = p.c_column == 1 && p.c_row == p.columns && p.bias_column <= 1;
+  int64_t step = int64_t{p.rows} * p.columns, left = entries;
+  for (size_t i = 0; i < 3; i++) {
+    const int64_t size = i < 2 ? int64_t{p.size[i]} : left;
+    dense &= size == 1 || p.c_batch[i] == step;
+    step *= size;
+    left /= size;
+  }
+  return dense;
+}
+
+Tiles ProductKernel::tiles() const {
+  const Tiles all = tiles_of(product.rows, product.columns, entries, product.depth);
+  return may_divide && !is_narrow() && shares_tiles() && is_dense() ? all.in_parts(product.depth) : all;
+}
+
 std::array<int64_t, 3> ProductKernel::groups() const {
   const Product& p = product;
-  if (!is_narrow())
-    return shares_tiles() ? tiles_of(p.rows, p.columns, entries, p.depth).groups
-                          : product_blocks(p.rows, p.columns, entries);
+  if (!is_narrow()) return shares_tiles() ? tiles().groups : product_blocks(p.rows, p.columns, entries);
   const int64_t outputs = is_dot() ? rows_of_group() : p.b_k == 1 ? 8 : 32;
   return {(p.columns + outputs - 1) / outputs, p.rows, entries};
 }
@@ -87,14 +130,19 @@ std::string ProductKernel::shader() const {
 Status ProductKernel::record(Recorder& recorder, ProductUses uses) const {
   const Product& p = product;
   const bool bias = uses.bias.buffer != nullptr, addend = uses.addend.buffer != nullptr;
-  if (!bias) uses.bias = uses.a.unused();
-  if (!addend) uses.addend = uses.a.unused();
   const bool tiled = !is_narrow() && shares_tiles(), a_line = p.a_k == 1, b_line = p.b_k == 1;
-  auto constants = after.constants({a_line, b_line});
+  const Tiles tiles = this->tiles();
+  const ProductUses all = uses;
+  const bool divided = tiles.parts > 1;
+  if (!bias || divided) uses.bias = uses.a.unused();
+  if (!addend || divided) uses.addend = uses.a.unused();
+  if (divided) uses.c = uses.partial;
+  const After now = divided ? After{} : after;
+  auto constants = now.constants({a_line, b_line});
   const bool a_fours = has_fours(uses.a, a_line, p.a_row, p.a_k, p.a_batch, p.rows, p.depth);
   const bool b_fours = has_fours(uses.b, b_line, p.b_column, p.b_k, p.b_batch, p.columns, p.depth);
   if (tiled) {
-    constants = tiles_of(p.rows, p.columns, entries, p.depth).constants(std::move(constants));
+    constants = tiles.constants(std::move(constants));
   } else if (is_dot()) {
     constants.push_back(a_fours && b_fours);
   } else if (!is_narrow()) {
@@ -104,7 +152,12 @@ Status ProductKernel::record(Recorder& recorder, ProductUses uses) const {
   }
   MOKA_TRY(recorder_of(recorder).dispatch(
       shader(), std::move(constants), {uses.a, uses.b, uses.bias, uses.addend, uses.c},
-      ProductParams{AfterParams(after), has_of(bias, addend, after), p}, groups_of(groups())));
+      ProductParams{AfterParams(now), has_of(bias && !divided, addend && !divided, now), p}, groups_of(groups())));
+  if (divided) {
+    uses.partial.written = false;
+    const PartSums sums{floats, after, results(), tiles.parts, 1, p.bias_column == 1 ? p.columns : 1};
+    return sums.record(recorder, uses.partial, all.bias, all.addend, all.c);
+  }
   recorder_of(recorder).may_share(2);
   return {};
 }

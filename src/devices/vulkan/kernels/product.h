@@ -8,13 +8,28 @@ namespace moka::devices::vulkan {
 struct Tiles {
   uint32_t size = 64;
   uint32_t slices = 1;            ///< of a workgroup's invocations, which divide the depth
+  uint32_t parts = 1;             ///< workgroups that divide the depth of one tile
   std::array<int64_t, 3> groups;  ///< along columns, rows and the batch
   /// With what the shader has to know, behind its other constants.
   std::vector<uint32_t> constants(std::vector<uint32_t> first) const;
+  /// The same tiles with parts where a large device would otherwise be idle.
+  Tiles in_parts(int64_t depth) const;
+  /// Bytes of the parts of a result.
+  size_t scratch(int64_t results) const { return parts > 1 ? static_cast<size_t>(results) * parts * 4 : 0; }
 };
 Tiles tiles_of(int64_t rows, int64_t columns, int64_t entries, int64_t depth);
 /// Tiles of 64 rows where there are enough of them, so that few groups read the same columns.
 Tiles large_tiles_of(int64_t rows, int64_t columns, int64_t entries, int64_t depth);
+
+/// Adds the parts of a result, and what belongs to it: element i has the bias i / bias_step % biases. A bias or an
+/// addend without a buffer is none.
+struct PartSums {
+  Element floats = Element::f32;
+  After after;
+  int64_t count = 0, parts = 1, bias_step = 1, biases = 1;
+
+  Status record(Recorder& recorder, const Use& partial, Use bias, Use addend, const Use& y) const;
+};
 
 /// The groups that compute a product in blocks of 8 by 8 (shaders/product_block.glsl).
 std::array<int64_t, 3> product_blocks(int64_t rows, int64_t columns, int64_t entries);
@@ -31,6 +46,7 @@ struct Product {
 /// What a product reads and writes; a bias or an addend without a buffer is none.
 struct ProductUses {
   Use a, b, bias, addend, c;
+  Use partial = {};  ///< scratch, if the product may be divided
 };
 
 /// A product with `entries` in its batch, by the shader that suits its sizes.
@@ -39,16 +55,23 @@ struct ProductKernel {
   int64_t entries = 1;
   Element floats = Element::f32, weights = Element::f32;  ///< of b; all others are `floats`
   After after;
+  bool may_divide = false;  ///< whether several workgroups may add parts of a sum, in scratch
 
   /// Why it cannot run; empty: it can.
   std::string refusal() const;
   double multiply_adds() const;
+  /// Bytes of ProductUses::partial.
+  size_t scratch() const { return tiles().scratch(results()); }
   Status record(Recorder& recorder, ProductUses uses) const;
 
  private:
   bool is_narrow() const { return product.rows <= 4; }
   /// Whether a subgroup computes an element.
   bool is_dot() const { return is_narrow() && adds_lanes() && product.a_k == 1 && product.b_k == 1; }
+  int64_t results() const { return int64_t{product.rows} * product.columns * entries; }
+  /// Whether the elements of the result lie side by side in the order of the batch, rows and columns.
+  bool is_dense() const;
+  Tiles tiles() const;
   std::string shader() const;
   std::array<int64_t, 3> groups() const;
 };

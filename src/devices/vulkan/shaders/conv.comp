@@ -13,11 +13,13 @@ layout(constant_id = 5) const uint kLast = 0;
 layout(constant_id = 6) const uint kTile = 64;
 layout(local_size_x_id = 7) in;
 layout(constant_id = 8) const uint kSlices = 1;
+layout(constant_id = 9) const uint kParts = 1;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) readonly buffer W { T2X4 w[]; };
 layout(binding = 2) readonly buffer B { T bias[]; };
 layout(binding = 3) readonly buffer R { T addend[]; };
 layout(binding = 4) writeonly buffer Y { T y[]; };
+layout(binding = 4) writeonly buffer Z { float partial[]; };
 // For weights that are bytes: (byte - offset) * scale. The buffer has [channels / 4] times four scales and four offsets.
 layout(binding = 5) readonly buffer Q { vec4 scales[]; };
 layout(push_constant) uniform P {
@@ -33,7 +35,7 @@ uint stored_at(int p) { return uint(p); }
 #include "conv_tile.glsl"
 
 void main() {
-  const uint plane = gl_WorkGroupID.z;
+  const uint plane = entry();
   const ivec3 size = ivec3(out_size[0], out_size[1], out_size[2]);
   convolve(plane, plane % groups, ivec3(strides[0], strides[1], strides[2]),
            ivec3(dilations[0], dilations[1], dilations[2]), ivec3(pads[0], pads[1], pads[2]), size, size);

@@ -16,6 +16,7 @@ layout(constant_id = 6) const uint kLast = 0;
 layout(constant_id = 7) const uint kTile = 64;
 layout(local_size_x_id = 8) in;
 layout(constant_id = 9) const uint kSlices = 1;
+const uint kParts = 1;
 const bool kLeftLine = false, kRightLine = false;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) readonly buffer W { T2X4 w[]; };  // [channels, made / 4] of four

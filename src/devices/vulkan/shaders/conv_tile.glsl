@@ -70,7 +70,7 @@ void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, iv
   const mat4 sum = multiplied(depth);
   if (!has_sums()) return;
 
-  const uint out_plane = uint(y_size.x * y_size.y * y_size.z);
+  const uint out_plane = uint(y_size.x * y_size.y * y_size.z), planes = gl_NumWorkGroups.z / kParts;
   [[unroll]] for (uint i = 0; i < 4; i++) {
     const uint row = first_row + row_group() * 4 + i;
     if (row >= made) break;
@@ -79,6 +79,10 @@ void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, iv
       const int q = first_pixel + int(column_group() + j * kQuads);
       if (q >= pixels) break;
       const uint to = (plane * made + row) * out_plane + stored_at(q);
+      if (kParts > 1) {
+        partial[y_at + part_number() * planes * made * out_plane + to] = sum[i][j];
+        continue;
+      }
       float v = sum[i][j] + b;
       if (has_addend()) v += float(addend[addend_at + to]);
       y[y_at + to] = T(applied(v));

@@ -18,6 +18,7 @@ layout(constant_id = 8) const uint kLast = 0;
 layout(constant_id = 9) const uint kTile = 64;
 layout(local_size_x_id = 10) in;
 layout(constant_id = 11) const uint kSlices = 1;
+const uint kParts = 1;
 // The most taps of a phase.
 const uint kDepth = (kKernelDepth + kStrideDepth - 1) / kStrideDepth;
 const uint kHeight = (kKernelHeight + kStrideHeight - 1) / kStrideHeight;
@@ -28,6 +29,7 @@ layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) readonly buffer W { T2X4 w[]; };
 layout(binding = 2) readonly buffer B { T bias[]; };
 layout(binding = 3) writeonly buffer Y { T y[]; };
+layout(binding = 3) writeonly buffer Z { float partial[]; };
 layout(push_constant) uniform P {
   uint x_at, w_at, bias_at, y_at;
   float a1, b1, a2, b2;

@@ -6,6 +6,7 @@
 layout(constant_id = 4) const uint kTile = 64;
 layout(local_size_x_id = 5) in;
 layout(constant_id = 6) const uint kSlices = 1;
+layout(constant_id = 7) const uint kParts = 1;
 const bool kLeftLine = kALine, kRightLine = kBLine;
 #include "tile.glsl"
 // variants: f32 f16 h16 f32_f16
@@ -15,6 +16,7 @@ layout(binding = 1) readonly buffer B { T2 b[]; };
 layout(binding = 2) readonly buffer S { T bias[]; };
 layout(binding = 3) readonly buffer R { T addend[]; };
 layout(binding = 4) writeonly buffer C { T c[]; };
+layout(binding = 4) writeonly buffer Z { float partial[]; };
 
 uint first_row, first_column, a_base, b_base;
 
@@ -38,19 +40,23 @@ vec4 right(uint k, uint quad) {
 void main() {
   first_row = gl_WorkGroupID.y * kTile;
   first_column = gl_WorkGroupID.x * kTile;
-  const uvec3 entry = batch_entry(gl_WorkGroupID.z);
-  a_base = a_at + position(entry, a_batch);
-  b_base = b_at + position(entry, b_batch);
+  const uvec3 at = batch_entry(entry());
+  a_base = a_at + position(at, a_batch);
+  b_base = b_at + position(at, b_batch);
   const mat4 sum = multiplied(depth);
   if (!has_sums()) return;
 
-  const uint c_base = position(entry, c_batch);
+  const uint c_base = position(at, c_batch);
   [[unroll]] for (uint i = 0; i < 4; i++) {
     const uint row = first_row + row_group() * 4 + i;
     if (row >= rows) break;
     [[unroll]] for (uint j = 0; j < 4; j++) {
       const uint column = first_column + column_group() + j * kQuads;
       if (column >= columns) break;
+      if (kParts > 1) {
+        partial[c_at + (gl_WorkGroupID.z * rows + row) * columns + column] = sum[i][j];
+        continue;
+      }
       const uint to = c_base + row * c_row + column * c_column;
       float v = sum[i][j];
       if (has_bias()) v += float(bias[bias_at + column * bias_column]);

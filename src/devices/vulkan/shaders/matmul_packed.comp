@@ -6,6 +6,7 @@
 layout(constant_id = 7) const uint kTile = 64;
 layout(local_size_x_id = 8) in;
 layout(constant_id = 9) const uint kSlices = 1;
+const uint kParts = 1;
 const bool kLeftLine = true, kRightLine = true;
 #include "tile.glsl"
 // variants: f32 f16

@@ -1,9 +1,10 @@
 // A workgroup computes kTile rows by kTile columns of a product from tiles of depth 16 in shared memory. kTile * kTile / 16
 // invocations are a slice, and each has 4 by 4 of the sums: four rows that follow each other, and four columns that are
 // kQuads apart, so that neighbors read and write what lies side by side. Where few workgroups are at work, kSlices slices
-// divide the depth, and their sums are added in order at the end.
+// divide the depth, and their sums are added in order at the end. kParts workgroups, one behind the other along z, may also
+// divide it: what they store are parts of the sums (add_parts.comp).
 //
-// What includes this declares kTile, 64 or 32, and kSlices, and defines what the tiles hold, 0 beyond the product:
+// What includes this declares kTile, 64 or 32, kSlices and kParts, and defines what the tiles hold, 0 beyond the product:
 //   vec4 left(uint k, uint quad)   element k of rows 4 * quad to 4 * quad + 3 of the workgroup
 //   vec4 right(uint k, uint quad)  element k of columns quad, quad + kQuads, quad + 2 * kQuads and quad + 3 * kQuads
 //   kLeftLine, kRightLine          whether the elements of a row, of a column lie side by side
@@ -27,6 +28,9 @@ uvec2 place(bool line, uint t, uint i) {
   return line ? uvec2(e % TILE_DEPTH, e / TILE_DEPTH) : uvec2(e / kQuads, e % kQuads);
 }
 
+uint part_number() { return kParts > 1 ? gl_WorkGroupID.z / (gl_NumWorkGroups.z / kParts) : 0; }
+// The workgroup along z without its part.
+uint entry() { return kParts > 1 ? gl_WorkGroupID.z % (gl_NumWorkGroups.z / kParts) : gl_WorkGroupID.z; }
 uint row_group() { return gl_LocalInvocationID.x % kSlice / kQuads; }
 uint column_group() { return gl_LocalInvocationID.x % kQuads; }
 // Whether this invocation has the result: those of the first slice.
@@ -35,10 +39,12 @@ bool has_sums() { return gl_LocalInvocationID.x < kSlice; }
 // Row i of the result: the sums of row 4 * row_group() + i; its element j is of column column_group() + j * kQuads.
 mat4 multiplied(uint depth) {
   const uint t = gl_LocalInvocationID.x % kSlice, slice = gl_LocalInvocationID.x / kSlice;
-  const uint steps = (depth + TILE_DEPTH * kSlices - 1) / (TILE_DEPTH * kSlices), base = slice * kSide;
+  const uint base = slice * kSide, all_steps = (depth + TILE_DEPTH * kSlices - 1) / (TILE_DEPTH * kSlices);
+  const uint most = (all_steps + kParts - 1) / kParts, earlier = min(part_number() * most, all_steps);
+  const uint steps = min(most, all_steps - earlier);
   mat4 sum = mat4(0.0);
   vec4 a[kReads], b[kReads];
-  uint k0 = slice * TILE_DEPTH;
+  uint k0 = (earlier * kSlices + slice) * TILE_DEPTH;
   [[unroll]] for (uint i = 0; i < kReads; i++) {
     const uvec2 at = place(kLeftLine, t, i), bt = place(kRightLine, t, i);
     a[i] = left(k0 + at.x, at.y);

@@ -1,54 +1,72 @@
 // softmax(query key^T * scale + mask) value for 16 rows of one head in a workgroup, 64 keys at a time. The softmax of the
 // keys so far is corrected when a larger score is found, so that scores are never stored. What includes this declares the
 // buffers, and HAS_BOOL_MASK where the mask is of bool.
+//
+// For scores, 16 invocations share a row and each has 4 keys. For the result, an invocation has up to 4 rows, so that what it
+// reads of a value counts for all of them.
 
 #define ROWS 16
 #define KEYS 64
-#define CHUNK 32
+#define CHUNK4 8  // fours of a row or a key in shared memory at a time
 #define LANES 16
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kWidth = 64;
 layout(constant_id = 1) const uint kMade = 64;
-layout(constant_id = 2) const uint kColumns = 4;  // of the result for each invocation
+layout(constant_id = 2) const uint kColumns = 4;  // of the result for each lane of a row
 layout(constant_id = 3) const bool kMask = false;
 #include "heads.glsl"
+const uint kRows = kColumns % 4 == 0 ? 4 : kColumns % 2 == 0 ? 2 : 1;  // of the result for each invocation
+const uint kAcross = LANES * kRows;                                   // invocations along its columns
+const uint kMine = kColumns / kRows;                                  // columns of each
 
-shared TILE1 queries[ROWS][CHUNK];
-shared TILE1 some_keys[KEYS][CHUNK + 1];
-shared float scores[ROWS][KEYS];
+shared TILE4 queries[ROWS][CHUNK4];
+shared TILE4 some_keys[KEYS][CHUNK4 + 1];
+shared float scores[KEYS][ROWS];
+shared float lane_values[ROWS][LANES];
+shared float kept[ROWS];  // by which earlier sums are multiplied; at the end, the total
+
+vec4 query_four(uint row, uint column) {
+  vec4 v = vec4(0.0);
+  [[unroll]] for (uint i = 0; i < 4; i++)
+    if (row < rows && column + i < kWidth) v[i] = float(query[query_at + head(0) + row * query_row + (column + i) * query_column]);
+  return v;
+}
+
+vec4 key_four(uint row, uint column) {
+  vec4 v = vec4(0.0);
+  [[unroll]] for (uint i = 0; i < 4; i++)
+    if (row < keys && column + i < kWidth) v[i] = float(key[key_at + head(1) + row * key_row + (column + i) * key_column]);
+  return v;
+}
 
 void main() {
   const uint t = gl_LocalInvocationID.x, lane = t % LANES, r = t / LANES;
   const uint first_row = gl_WorkGroupID.x * ROWS, row = first_row + r;
-  const uint first_column = gl_WorkGroupID.y * LANES * kColumns;
-  const uint q0 = query_at + head(0), k0 = key_at + head(1), v0 = value_at + head(2), m0 = mask_at + head(3);
+  const uint my_rows = t / kAcross * kRows, first_column = gl_WorkGroupID.y * LANES * kColumns + t % kAcross;
+  const uint v0 = value_at + head(2), m0 = mask_at + head(3);
   const float lowest = uintBitsToFloat(0xff800000u);
-  float top = lowest, total = 0.0;
-  float sum[kColumns];
-  for (uint c = 0; c < kColumns; c++) sum[c] = 0.0;
+  float top = lowest, total = 0.0;  // of the row, and of this lane's keys
+  float sum[kRows][kMine];
+  [[unroll]] for (uint i = 0; i < kRows; i++)
+    [[unroll]] for (uint c = 0; c < kMine; c++) sum[i][c] = 0.0;
 
   for (uint first = 0; first < keys; first += KEYS) {
     float s[KEYS / LANES];
     [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) s[j] = 0.0;
-    for (uint e = 0; e < kWidth; e += CHUNK) {
-      for (uint i = t; i < ROWS * CHUNK; i += 256) {
-        const uint at = first_row + i / CHUNK, column = e + i % CHUNK;
-        queries[i / CHUNK][i % CHUNK] =
-            TILE1(at < rows && column < kWidth ? float(query[q0 + at * query_row + column * query_column]) : 0.0);
-      }
-      for (uint i = t; i < KEYS * CHUNK; i += 256) {
-        const uint at = first + i / CHUNK, column = e + i % CHUNK;
-        some_keys[i / CHUNK][i % CHUNK] =
-            TILE1(at < keys && column < kWidth ? float(key[k0 + at * key_row + column * key_column]) : 0.0);
-      }
+    for (uint e = 0; e < kWidth; e += 4 * CHUNK4) {
+      for (uint i = t; i < ROWS * CHUNK4; i += 256)
+        queries[i / CHUNK4][i % CHUNK4] = TILE4(query_four(first_row + i / CHUNK4, e + i % CHUNK4 * 4));
+      for (uint i = t; i < KEYS * CHUNK4; i += 256)
+        some_keys[i / CHUNK4][i % CHUNK4] = TILE4(key_four(first + i / CHUNK4, e + i % CHUNK4 * 4));
       barrier();
-      for (uint k = 0; k < CHUNK; k++) {
-        const float q = float(queries[r][k]);
-        [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) s[j] += q * float(some_keys[lane + j * LANES][k]);
+      [[unroll]] for (uint k = 0; k < CHUNK4; k++) {
+        const vec4 q = vec4(queries[r][k]);
+        [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) s[j] += dot(q, vec4(some_keys[lane + j * LANES][k]));
       }
       barrier();
     }
+    float largest = lowest;
     [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) {
       const uint k = first + lane + j * LANES;
       float v = s[j] * scale;
@@ -63,36 +81,51 @@ void main() {
 #endif
       }
       s[j] = v;
-      scores[r][lane + j * LANES] = v;
+      largest = greater_of(largest, v);
     }
+    lane_values[r][lane] = largest;
     barrier();
     float now = top;
-    for (uint k = 0; k < KEYS; k++) now = greater_of(now, scores[r][k]);
+    [[unroll]] for (uint l = 0; l < LANES; l++) now = greater_of(now, lane_values[r][l]);
     // No key takes part so far: their weights are 0, and so is the total.
-    const float base = now == lowest ? 0.0 : now;
-    barrier();
-    [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) scores[r][lane + j * LANES] = exp_of(s[j] - base);
-    barrier();
-    const float kept = exp_of(top - base);
+    const float base = now == lowest ? 0.0 : now, correction = exp_of(top - base);
     top = now;
-    total *= kept;
-    for (uint c = 0; c < kColumns; c++) sum[c] *= kept;
+    total *= correction;
+    if (lane == 0) kept[r] = correction;
+    [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) {
+      const float p = first + lane + j * LANES < keys ? exp_of(s[j] - base) : 0.0;
+      scores[lane + j * LANES][r] = p;
+      total += p;
+    }
+    barrier();
+    [[unroll]] for (uint i = 0; i < kRows; i++)
+      [[unroll]] for (uint c = 0; c < kMine; c++) sum[i][c] *= kept[my_rows + i];
     const uint some = min(KEYS, keys - first);
     for (uint k = 0; k < some; k++) {
-      const float p = scores[r][k];
-      total += p;
       const uint from = v0 + (first + k) * value_row;
-      for (uint c = 0; c < kColumns; c++) {
-        const uint column = first_column + lane + c * LANES;
-        if (column < kMade) sum[c] += p * float(value[from + column * value_column]);
+      [[unroll]] for (uint c = 0; c < kMine; c++) {
+        const uint column = first_column + c * kAcross;
+        const float v = column < kMade ? float(value[from + column * value_column]) : 0.0;
+        [[unroll]] for (uint i = 0; i < kRows; i++) sum[i][c] += scores[k][my_rows + i] * v;
       }
     }
     barrier();
   }
-  if (row >= rows) return;
-  const uint to = y_at + head(4) + row * y_row;
-  for (uint c = 0; c < kColumns; c++) {
-    const uint column = first_column + lane + c * LANES;
-    if (column < kMade) y[to + column] = T(sum[c] / total);
+  lane_values[r][lane] = total;
+  barrier();
+  if (lane == 0) {
+    float all = 0.0;
+    [[unroll]] for (uint l = 0; l < LANES; l++) all += lane_values[r][l];
+    kept[r] = all;
+  }
+  barrier();
+  [[unroll]] for (uint i = 0; i < kRows; i++) {
+    const uint row = first_row + my_rows + i;
+    if (row >= rows) break;
+    const uint to = y_at + head(4) + row * y_row;
+    [[unroll]] for (uint c = 0; c < kMine; c++) {
+      const uint column = first_column + c * kAcross;
+      if (column < kMade) y[to + column] = T(sum[i][c] / kept[my_rows + i]);
+    }
   }
 }

@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
 .PHONY: all setup demo test test-asan test-tsan fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view pictures soak install golden docs check-ops \
-        conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-compress bench-exported bench-layers bench-loads bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan \
+        conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-compress bench-exported bench-layers bench-loads bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan bench-gpu \
         bench-kernels clean
 
 all: $(BUILD)/build.ninja
@@ -213,6 +213,14 @@ bench-vulkan: wheel
 	@bench/setup --peers ncnn
 	$(BENCH_VENV)/bin/python bench/vulkan.py --layer $(BUILD)/bench/vulkan --out $(BUILD)/bench/vulkan.json \
 	  --models $(BUILD)/bench/models --page docs/performance/vulkan.md $(BENCH_VULKAN_FLAGS)
+
+## Times of the nets on a GPU beside PyTorch on CUDA and ncnn: docs/performance/gpu.md. BENCH_GPU_FLAGS are options of gpu.py, for example
+## "--nets mobilenet_v2".
+BENCH_GPU_FLAGS ?= --page docs/performance/gpu.md
+bench-gpu: wheel
+	@bench/setup --peers ncnn
+	$(BENCH_VENV)/bin/python bench/gpu.py --program $(BUILD)/bin/moka --out $(BUILD)/bench/gpu.json \
+	  --models $(BUILD)/bench/models $(BENCH_GPU_FLAGS)
 
 ## Fails when NEW is slower, larger or less right than OLD beyond noise; both are results of the same machine.
 bench-compare:

@@ -18,7 +18,7 @@ from nets import FAMILIES, zoo
 DEFAULT = "build/bench/results.json"
 # Written by other commands.
 OTHER_PAGES = {"processor.md": "On another processor", "zoo.md": "Nets of libraries", "avx2.md": "Limited to AVX2", "compile.md": "Compiling and loading", "loads.md": "The first answer, cold and warm", "tables.md": "Tables of rows",
-               "vulkan.md": "What nets submit to a GPU"}
+               "vulkan.md": "What nets submit to a GPU", "gpu.md": "Times on a GPU"}
 REASONS = pathlib.Path(__file__).resolve().parent / "reasons.toml"
 BYTES = {"fp32": 4, "fp16": 2, "nn": 4, "int8": 1, "int4": 0.5 + 2 / 32}  # bytes per weight
 

@@ -19,6 +19,7 @@ import accuracy
 import compare
 import engines
 import exported
+import gpu
 import loads
 import nets
 import plot
@@ -59,6 +60,32 @@ class Reasons(unittest.TestCase):
         for entry in report.tomllib.loads(report.REASONS.read_text())["reason"]:
             self.assertIn(entry["net"], nets.every() + nets.zoo.names())
             self.assertTrue(entry["text"].format(**known))
+
+
+class Gpu(unittest.TestCase):
+    @staticmethod
+    def row(**more):
+        times = {"moka": {"later": 0.001, "load_first": 0.5}, "torch": {"later": 0.002, "device": "a GPU"},
+                 "ncnn": {"later": 0.004, "load_first": 2}}
+        return {"net": "resnet50", "title": "a net", "samples": {"fp32": {**times, **more}, "fp16": {**times, "ncnn": {"reason": "no shader"}}}}
+
+    def test_tables_compare_times_of_both_engines(self):
+        rows = [self.row(), self.row(torch={"reason": "PyTorch finds no CUDA device"})]
+        self.assertRegex(gpu.table(rows, "fp32"), r"a net +\| +1.00 +\| +2.00 +\| +0.50 +\| +4.00 +\| +0.25 +\| +500 +\| +2000")
+        self.assertIn("0.50 of PyTorch's time, less on 1 of 1 nets; 0.25 of ncnn's time, less on 2 of 2 nets", gpu.summary(rows, "fp32"))
+        self.assertIn("no CUDA device", gpu.missing(rows))
+        self.assertIn("no shader", gpu.missing(rows))
+        self.assertEqual(gpu.missing([]), "")
+
+    def test_an_answer_that_differs_is_told(self):
+        row = self.row(moka={"later": 0.001, "load_first": 0.5, "wrong": "the answers differ"})
+        self.assertEqual(gpu.wrong([self.row()]), [])
+        self.assertEqual(gpu.wrong([row]), ["resnet50 in fp32: the answers differ"])
+
+    def test_the_page_names_the_gpu_and_what_was_measured(self):
+        data = {"rows": [self.row()], "machine": {"cpu": "a processor"}, "gpu": "a fast GPU", "versions": {"torch": "2.7.1"}}
+        self.assertIn("on a fast GPU", gpu.page(data))
+        self.assertIn("On a processor; torch 2.7.1.", gpu.page(data))
 
 
 class Vulkan(unittest.TestCase):

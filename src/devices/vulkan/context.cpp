@@ -53,7 +53,7 @@ struct Holder {
     process = getpid();
     if (is_lost) {
       code = ErrorCode::device_lost;
-      why = "the process that this one was forked from uses the GPU, which both cannot; start processes by 'spawn'";
+      why = "a process forked from one that uses the GPU cannot use it; start processes by 'spawn'";
     }
   }
 };

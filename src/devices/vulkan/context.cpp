@@ -226,6 +226,7 @@ Status Context::make_device() {
   features_.max_groups_y = limits.maxComputeWorkGroupCount[1];
   features_.max_groups_z = limits.maxComputeWorkGroupCount[2];
   features_.max_invocations = limits.maxComputeWorkGroupInvocations;
+  features_.max_shared = limits.maxComputeSharedMemorySize;
   const VkMemoryPropertyFlags all = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
                                     VK_MEMORY_PROPERTY_HOST_COHERENT_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
   features_.unified = (features_.is_processor || p.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU) &&

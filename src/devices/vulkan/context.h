@@ -44,6 +44,7 @@ struct Features {
   uint32_t max_groups = 0;      ///< maxComputeWorkGroupCount[0]
   uint32_t max_groups_y = 0, max_groups_z = 0;
   uint32_t max_invocations = 0;  ///< of a workgroup
+  uint32_t max_shared = 0;       ///< bytes of a workgroup's memory, at least 16384
 };
 
 /// Made when it is first asked for. Thread-safe but for `queue`, which `queue_mutex` guards.

@@ -245,6 +245,8 @@ uint32_t has_of(bool bias, bool addend, const After& after) {
 
 std::string shader_name(std::string_view stem, Element e) { return cat(stem, "_", name_of(e)); }
 
+uint32_t max_shared() { return features().max_shared; }
+
 bool is_large() { return features().is_large; }
 
 std::string_view tile_name_of(Element e) { return e == Element::f16 && features().half ? "h16" : name_of(e); }

@@ -75,6 +75,8 @@ inline VulkanRecorder& recorder_of(Recorder& r) { return static_cast<VulkanRecor
 inline const BufferView& view(std::span<const BufferView> all, int i) { return all[static_cast<size_t>(i)]; }
 std::string shader_name(std::string_view stem, Element e);
 /// The name of elements that a shader keeps in tiles: "h16" where they are float16 and the driver computes it.
+/// Bytes of memory that a workgroup may have.
+uint32_t max_shared();
 /// Whether the device runs thousands of workgroups at a time.
 bool is_large();
 std::string_view tile_name_of(Element e);

@@ -25,11 +25,11 @@ Tiles tiles_of_size(int64_t size, int64_t rows, int64_t columns, int64_t entries
 /// Small tiles, in slices as long as few are at work and each has several steps.
 Tiles small_tiles_of(int64_t rows, int64_t columns, int64_t entries, int64_t depth) {
   constexpr int64_t kMostAtWork = 1024, kLeastDepth = 64;
-  constexpr uint32_t kMostSlices = 4;
+  // Four slices have 30 KiB, two have 13.
+  const uint32_t most = max_shared() >= 32768 ? 4 : 2;
   Tiles tiles = tiles_of_size(32, rows, columns, entries);
   const int64_t groups = tiles.groups[0] * tiles.groups[1] * tiles.groups[2];
-  while (tiles.slices < kMostSlices && groups * tiles.slices * 2 <= kMostAtWork &&
-         depth >= kLeastDepth * tiles.slices * 2)
+  while (tiles.slices < most && groups * tiles.slices * 2 <= kMostAtWork && depth >= kLeastDepth * tiles.slices * 2)
     tiles.slices *= 2;
   return tiles;
 }

@@ -21,10 +21,13 @@ const uint kAcross = LANES * kRows;                                   // invocat
 const uint kMine = kColumns / kRows;                                  // columns of each
 
 shared TILE4 queries[ROWS][CHUNK4];
-shared TILE4 some_keys[KEYS][CHUNK4 + 1];
+shared TILE4 some_keys[KEYS][CHUNK4];
 shared float scores[KEYS][ROWS];
 shared float lane_values[ROWS][LANES];
 shared float kept[ROWS];  // by which earlier sums are multiplied; at the end, the total
+
+// Where four k of a key is in shared memory, whose banks would be the same for all keys otherwise.
+uint key_place(uint key, uint k) { return (key ^ k) % CHUNK4; }
 
 vec4 query_four(uint row, uint column) {
   vec4 v = vec4(0.0);
@@ -58,11 +61,11 @@ void main() {
       for (uint i = t; i < ROWS * CHUNK4; i += 256)
         queries[i / CHUNK4][i % CHUNK4] = TILE4(query_four(first_row + i / CHUNK4, e + i % CHUNK4 * 4));
       for (uint i = t; i < KEYS * CHUNK4; i += 256)
-        some_keys[i / CHUNK4][i % CHUNK4] = TILE4(key_four(first + i / CHUNK4, e + i % CHUNK4 * 4));
+        some_keys[i / CHUNK4][key_place(i / CHUNK4, i % CHUNK4)] = TILE4(key_four(first + i / CHUNK4, e + i % CHUNK4 * 4));
       barrier();
       [[unroll]] for (uint k = 0; k < CHUNK4; k++) {
         const vec4 q = vec4(queries[r][k]);
-        [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) s[j] += dot(q, vec4(some_keys[lane + j * LANES][k]));
+        [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) s[j] += dot(q, vec4(some_keys[lane + j * LANES][key_place(lane + j * LANES, k)]));
       }
       barrier();
     }

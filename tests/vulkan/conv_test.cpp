@@ -268,6 +268,7 @@ TEST(Tiles, AreSmallWhereLargeOnesComputeManyRowsThatNobodyReads) {
 }
 
 TEST(Tiles, AreSlicedWhereFewGroupsHaveMuchToAdd) {
+  MOKA_NEEDS_VULKAN();
   const std::tuple<int64_t, int64_t, uint32_t> slices[] = {{64, 64, 1},  {64, 127, 1},  {64, 128, 2},
                                                            {64, 256, 4}, {64, 4096, 4}, {32 * 1024, 4096, 1}};
   for (const auto& [rows, depth, expected] : slices)

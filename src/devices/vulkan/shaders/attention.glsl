@@ -26,7 +26,7 @@ shared float scores[KEYS][ROWS];
 shared float lane_values[ROWS][LANES];
 shared float kept[ROWS];  // by which earlier sums are multiplied; at the end, the total
 
-// Where four k of a key is in shared memory, whose banks would be the same for all keys otherwise.
+// The place of a key's k-th four. In order, the k-th fours of all keys would lie in the same banks.
 uint key_place(uint key, uint k) { return (key ^ k) % CHUNK4; }
 
 vec4 query_four(uint row, uint column) {

@@ -5,7 +5,7 @@
 
 namespace moka::cli {
 
-/// A new folder that is gone at the end. Throws IoError.
+/// A new folder that only its user can read, removed with the object. Throws IoError.
 class TemporaryFolder {
  public:
   /// `purpose` becomes part of its name.

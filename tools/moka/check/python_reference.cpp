@@ -15,6 +15,7 @@
 #include "io/npy.h"
 #include "io/table.h"
 #include "json_text.h"
+#include "temporary_folder.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -26,26 +27,6 @@ extern const unsigned long run_reference_size;
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder that only this user can read, removed at the end.
-class PrivateFolder {
- public:
-  PrivateFolder() {
-    std::string pattern = (fs::temp_directory_path() / "moka-verify-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw io::IoError(pattern + ": the folder cannot be created");
-    path_ = pattern;
-  }
-  ~PrivateFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 std::string interpreter() {
   const char* named = std::getenv("MOKA_PYTHON");
@@ -99,7 +80,7 @@ class PythonReference : public Reference {
   explicit PythonReference(const std::string& path) : path_(path) {
     std::error_code ignored;
     if (!fs::is_regular_file(path, ignored)) throw io::IoError(path + ": no such file");
-    const PrivateFolder folder;
+    const TemporaryFolder folder("verify");
     run_script("describe", path, folder.path());
     const io::Bytes bytes = io::read_file(folder.path() / "description.json");
     const auto json = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
@@ -123,7 +104,7 @@ class PythonReference : public Reference {
   std::vector<Features> predict(const std::vector<Features>& items) override {
     io::Progress progress("reference", items.size());
     std::vector<Features> out;
-    const PrivateFolder folder;
+    const TemporaryFolder folder("verify");
     for (size_t i = 0; i < items.size(); ++i)
       for (size_t n = 0; n < inputs_.size(); ++n)
         io::write_npy(folder.path() / fmt::format("{}.{}.in.npy", i, n), to_array(items[i].array(inputs_[n].name)));

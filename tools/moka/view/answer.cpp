@@ -14,6 +14,7 @@
 #include "io/file.h"
 #include "io/resize.h"
 #include "output.h"
+#include "temporary_folder.h"
 #include "usage_error.h"
 #include "view/base64.h"
 
@@ -29,23 +30,15 @@ constexpr size_t kLongestSide = 1600;
 /// A file with bytes from the page, which exists as long as this object.
 class UploadedFile {
  public:
-  UploadedFile(const std::string& name, std::span<const std::byte> bytes) {
-    std::string pattern = (fs::temp_directory_path() / "moka-view-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw UsageError("no folder for the file can be made");
-    folder_ = pattern;
-    path_ = folder_ / safe_file_name(fs::path(name).filename().string());
+  UploadedFile(const std::string& name, std::span<const std::byte> bytes)
+      : path_(folder_.path() / safe_file_name(fs::path(name).filename().string())) {
     io::write_file(path_, bytes);
-  }
-  UploadedFile(const UploadedFile&) = delete;
-  UploadedFile& operator=(const UploadedFile&) = delete;
-  ~UploadedFile() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
   }
   const fs::path& path() const { return path_; }
 
  private:
-  fs::path folder_, path_;
+  TemporaryFolder folder_{"view"};
+  fs::path path_;
 };
 
 struct Shown {

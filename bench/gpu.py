@@ -20,6 +20,7 @@ import engines
 import nets
 import report
 import run
+import vulkan
 from harness import machine, models, samples, stats
 
 MOKA, PEERS = samples.MOKA, ("torch", "ncnn")
@@ -39,11 +40,6 @@ def arguments(given=None):
     options = parser.parse_args(given)
     options.nets = run.chosen(parser, "--nets", options.nets, nets.names(), nets.when_named())
     return options
-
-
-def environment():
-    # Without what drivers compiled before, and with plans that do not depend on measured rates.
-    return {**os.environ, "MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0", "MOKA_RATES": "off"}
 
 
 def timed(predict):
@@ -117,9 +113,9 @@ def worker(engine, name, folder, precision):
 
 
 def asked(command):
-    """(JSON of the last line, reason)"""
+    """The JSON that a program prints and an empty text; or None and the reason."""
     try:
-        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=TIMEOUT, env=environment())
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=TIMEOUT, env={**os.environ, **vulkan.ENVIRONMENT})
     except subprocess.TimeoutExpired:
         return None, f"more than {TIMEOUT} s"
     lines = done.stderr.strip().splitlines()

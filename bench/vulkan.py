@@ -51,11 +51,14 @@ def arguments(given=None):
     return options
 
 
+# Mesa's and NVIDIA's drivers keep compiled shaders in the user's folder, where a first prediction would find them. Measured rates would
+# change plans from run to run.
+ENVIRONMENT = {"MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0", "MOKA_RATES": "off"}
+
+
 def environment(layer, count):
-    # Mesa's and NVIDIA's drivers keep what they compiled in the user's folder, where a first prediction would find it.
-    compiled = {"MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0"}
-    return {**compiled, "VK_LAYER_PATH": str(layer), "VK_INSTANCE_LAYERS": "VK_LAYER_MOKA_count", "MOKA_COUNT_ONLY": "1" if count else "0",
-            "MOKA_COUNT_LAYER": str(layer / "libmoka_count_layer.so"), "MOKA_RATES": "off"}
+    return {**ENVIRONMENT, "VK_LAYER_PATH": str(layer), "VK_INSTANCE_LAYERS": "VK_LAYER_MOKA_count", "MOKA_COUNT_ONLY": "1" if count else "0",
+            "MOKA_COUNT_LAYER": str(layer / "libmoka_count_layer.so")}
 
 
 def now():

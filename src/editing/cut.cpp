@@ -109,7 +109,7 @@ class ProgramCut {
     return fail(ErrorCode::not_found, "the program has no value or operation '", name, "'");
   }
 
-  /// Where operations count also for their effects.
+  /// The range in which operations with effects are kept, though nothing reads their results.
   OperationRange effects(const std::vector<std::string>& old_outputs) const {
     OperationRange out{provided_.empty() ? 0 : ops_.list.size(), 0};
     for (const std::string& value : provided_) out.begin = std::min(out.begin, producer_.at(value));
@@ -230,7 +230,7 @@ class ProgramCut {
     return interface_.message.set_all("output", described);
   }
 
-  /// Makes the value that the program computes the feature's value.
+  /// Casts and expands the computed value, of type `inside`, to the feature's type, `outside`.
   Status convert_output(const std::string& name, const TensorType& outside, const TensorType& inside) {
     for (size_t i = 0; i < ops_.list.size(); ++i)
       for (const Message& output : MOKA_TRY(ops_.list[i].children("outputs"))) {

@@ -120,7 +120,7 @@ Result<Place> place_of(const Message& value) {
                MOKA_TRY(integer_of(blob, "offset"))};
 }
 
-/// The blobs that an operation itself has for parameters of structure.
+/// Adds to `kept` the blobs of the operation's own structural parameters, not those of its blocks.
 Status keep_structure(const Message& op, std::set<Place>& kept) {
   const std::string type = MOKA_TRY(text_of(op, "type"));
   for (const char* parameters : {"inputs", "attributes"})

@@ -69,8 +69,8 @@ double interpolate(const Grid& g, const std::array<int64_t, kMaxRank>& at, int d
   return low * (1 - t.part) + interpolate(g, at, d + 1, offset + t.high * g.step[i], read) * t.part;
 }
 
-/// `v`, or the integer that it differs from only by rounding: truncation would give the one before. `size` is the
-/// interpolated magnitude.
+/// The nearest integer if rounding errors alone separate `v` from it, since truncating `v` could give the integer
+/// below; else `v`. `size` is the interpolated magnitude.
 double whole_if_near(double v, double size) {
   const double whole = std::round(v);
   return std::abs(v - whole) <= 1e-11 * std::max(1.0, size) ? whole : v;

@@ -109,7 +109,7 @@ struct OddWeight {
   int64_t channel, tap;
 };
 
-/// Calls fn for the weights of a convolution that are not finite.
+/// Calls `fn` for each weight that is infinite or NaN.
 template <class F>
 void each_odd_weight(const float* weights, int64_t count, int64_t of_channel, int64_t taps, F fn) {
   const int64_t whole = count - count % vector::winograds().block;

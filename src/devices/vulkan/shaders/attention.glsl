@@ -29,17 +29,17 @@ shared float kept[ROWS];  // by which earlier sums are multiplied; at the end, t
 // The place of a key's k-th four. In order, the k-th fours of all keys would lie in the same banks.
 uint key_place(uint key, uint k) { return (key ^ k) % CHUNK4; }
 
-vec4 query_four(uint row, uint column) {
+vec4 query_four(uint first, uint row, uint column) {
   vec4 v = vec4(0.0);
   [[unroll]] for (uint i = 0; i < 4; i++)
-    if (row < rows && column + i < kWidth) v[i] = float(query[query_at + head(0) + row * query_row + (column + i) * query_column]);
+    if (row < rows && column + i < kWidth) v[i] = float(query[first + row * query_row + (column + i) * query_column]);
   return v;
 }
 
-vec4 key_four(uint row, uint column) {
+vec4 key_four(uint first, uint row, uint column) {
   vec4 v = vec4(0.0);
   [[unroll]] for (uint i = 0; i < 4; i++)
-    if (row < keys && column + i < kWidth) v[i] = float(key[key_at + head(1) + row * key_row + (column + i) * key_column]);
+    if (row < keys && column + i < kWidth) v[i] = float(key[first + row * key_row + (column + i) * key_column]);
   return v;
 }
 
@@ -47,7 +47,7 @@ void main() {
   const uint t = gl_LocalInvocationID.x, lane = t % LANES, r = t / LANES;
   const uint first_row = gl_WorkGroupID.x * ROWS, row = first_row + r;
   const uint my_rows = t / kAcross * kRows, first_column = gl_WorkGroupID.y * LANES * kColumns + t % kAcross;
-  const uint v0 = value_at + head(2), m0 = mask_at + head(3);
+  const uint q0 = query_at + head(0), k0 = key_at + head(1), v0 = value_at + head(2), m0 = mask_at + head(3);
   const float lowest = uintBitsToFloat(0xff800000u);
   float top = lowest, total = 0.0;  // of the row, and of this lane's keys
   float sum[kRows][kMine];
@@ -59,9 +59,9 @@ void main() {
     [[unroll]] for (uint j = 0; j < KEYS / LANES; j++) s[j] = 0.0;
     for (uint e = 0; e < kWidth; e += 4 * CHUNK4) {
       for (uint i = t; i < ROWS * CHUNK4; i += 256)
-        queries[i / CHUNK4][i % CHUNK4] = TILE4(query_four(first_row + i / CHUNK4, e + i % CHUNK4 * 4));
+        queries[i / CHUNK4][i % CHUNK4] = TILE4(query_four(q0, first_row + i / CHUNK4, e + i % CHUNK4 * 4));
       for (uint i = t; i < KEYS * CHUNK4; i += 256)
-        some_keys[i / CHUNK4][key_place(i / CHUNK4, i % CHUNK4)] = TILE4(key_four(first + i / CHUNK4, e + i % CHUNK4 * 4));
+        some_keys[i / CHUNK4][key_place(i / CHUNK4, i % CHUNK4)] = TILE4(key_four(k0, first + i / CHUNK4, e + i % CHUNK4 * 4));
       barrier();
       [[unroll]] for (uint k = 0; k < CHUNK4; k++) {
         const vec4 q = vec4(queries[r][k]);

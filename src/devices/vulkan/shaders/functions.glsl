@@ -50,7 +50,7 @@ float erf_of(float x) {
   return x < 0.0 ? -y : y;
 }
 
-// Some drivers compute a comparison and a selection as max() or min(), which give the other number instead of no number.
+// Without isnan(), some drivers compile these to max() and min(), which return the other operand for NaN.
 float at_least(float x, float low) { return x >= low || isnan(x) ? x : low; }
 float at_most(float x, float high) { return x <= high || isnan(x) ? x : high; }
 

@@ -1,8 +1,9 @@
-// A workgroup computes kTile rows by kTile columns of a product from tiles of depth 16 in shared memory. kTile * kTile / 16
-// invocations are a slice, and each has 4 by 4 of the sums: four rows that follow each other, and four columns that are
-// kQuads apart, so that neighbors read and write what lies side by side. Where few workgroups are at work, kSlices slices
-// divide the depth, and their sums are added in order at the end. kParts workgroups, one behind the other along z, may also
-// divide it: what they store are parts of the sums (add_parts.comp).
+// A workgroup computes kTile rows by kTile columns of a product, from tiles of depth 16 in shared memory.
+//   slice   kTile * kTile / 16 invocations, which compute all rows and columns. Each computes 4 rows, one after the other, by 4
+//           columns that are kQuads apart, so that neighboring invocations read and write neighboring elements. The kSlices
+//           slices of a workgroup divide the depth, and their sums are added in order at the end.
+//   part    a share of the depth for a workgroup of its own. The kParts workgroups of a tile follow each other along z and store
+//           partial sums, which add_parts.comp adds.
 //
 // What includes this declares kTile, 64 or 32, kSlices and kParts, and defines what the tiles hold, 0 beyond the product:
 //   vec4 left(uint k, uint quad)   element k of rows 4 * quad to 4 * quad + 3 of the workgroup

@@ -99,7 +99,7 @@ Value* without_repeats(const Node& n, Value* x, std::string& term) {
     if (j == std::string::npos) continue;
     const Shape& s = n.known_shape(x, "a diagonal");
     const int64_t d = s[static_cast<int>(i)];
-    // The axis j goes behind i; the diagonal is the sum along it of what lies on it.
+    // Zeros everything off the diagonal of axes i and j and sums along j, which leaves the diagonal along i.
     std::vector<int64_t> dims(static_cast<size_t>(s.rank()), 1);
     dims[i] = d, dims[j] = d;
     Tensor eye = need(Tensor::zeros(DType::boolean, need(Shape::make(dims))));

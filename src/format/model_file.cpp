@@ -250,8 +250,7 @@ Result<ModelFile> open_mlmodel(const std::string& path, const OpenOptions& optio
           fail(ErrorCode::malformed, error.to_string(), "; the file is a part of '", around, "', which is the model");
     return std::move(error).in(cat("'", path, "'"));
   }
-  const std::string file = MOKA_TRY(real_path(path));
-  const ModelFolder folder = MOKA_TRY(ModelFolder::on_disk(fs::path(file).parent_path().string()));
+  const ModelFolder folder = MOKA_TRY(ModelFolder::on_disk(MOKA_TRY(folder_of(path))));
   rep->weights = WeightStore::in_folder(folder, folder.root());
   return ModelFile(std::move(rep));
 }

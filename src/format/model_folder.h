@@ -25,7 +25,7 @@ class ModelFolder {
   bool is_folder(const std::string& place) const;
   /// The content of the file at a place. Errors: not_found, io.
   Result<Bytes> read(const std::string& place) const;
-  /// The place of the folder that contains `place`.
+  /// The folder that contains `place`; empty: `place` has none.
   static std::string parent(const std::string& place);
 
  private:

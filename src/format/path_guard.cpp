@@ -20,6 +20,15 @@ bool is_inside(const fs::path& root, const fs::path& path) {
   return true;
 }
 
+/// Whether `file` is a blob of the repository in Hugging Face's cache that has `folder` in a snapshot. The files of a
+/// snapshot are symbolic links: models--owner--name/snapshots/revision/x.mlpackage/Manifest.json leads to
+/// models--owner--name/blobs/digest.
+bool is_blob_of(const fs::path& folder, const fs::path& file) {
+  const fs::path blobs = file.parent_path(), repository = blobs.parent_path();
+  return blobs.filename() == "blobs" && repository.filename().string().find("--") != std::string::npos &&
+         is_inside(repository / "snapshots", folder);
+}
+
 Error leaves(std::string_view relative) {
   return fail(ErrorCode::malformed, "the path '", relative, "' leads outside of the model");
 }
@@ -51,6 +60,13 @@ Result<std::string> real_path(const std::string& path) {
   return fail(ErrorCode::io, "cannot resolve '", path, "': ", std::strerror(e));
 }
 
+Result<std::string> folder_of(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  const fs::path named = MOKA_TRY(real_path(parent.empty() ? "." : parent.string()));
+  const fs::path file = MOKA_TRY(real_path(path));
+  return (is_blob_of(named, file) ? named : file.parent_path()).string();
+}
+
 Result<std::string> resolve_inside(const std::string& root, const std::string& base, std::string_view relative) {
   MOKA_TRY(check_form(relative));
   // Checks the name first, so that the error reveals nothing about files outside the model.
@@ -61,7 +77,9 @@ Result<std::string> resolve_inside(const std::string& root, const std::string& b
   if (!real && is_absent(e))
     return fail(ErrorCode::not_found, "the model refers to '", relative, "', which does not exist in '", base, "'");
   if (!real) return fail(ErrorCode::io, "cannot resolve '", relative, "' in '", base, "': ", std::strerror(e));
-  if (!is_inside(root, *real)) return leaves(relative);
+  if (!is_inside(root, *real) && !is_blob_of(root, *real))
+    return fail(ErrorCode::malformed, "the symbolic link '", relative,
+                "' leads outside of the model; copy the model with the files that its links lead to (cp -rL)");
   return *std::move(real);
 }
 

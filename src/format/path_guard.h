@@ -10,6 +10,7 @@ namespace moka::format {
 /// The real path of `relative`, resolved from the folder `base`, if it lies inside the folder `root`. `root` and `base`
 /// are real paths, and `base` is `root` or inside it. `relative` uses '/' and may contain "." and "..". Errors name
 /// `relative`: malformed (empty, absolute, contains a NUL, leaves `root` by ".." or a symbolic link), not_found, io.
+/// Links of a snapshot in Hugging Face's cache may lead to blobs of the same repository.
 Result<std::string> resolve_inside(const std::string& root, const std::string& base, std::string_view relative);
 
 /// The same without a file system, for files in memory: normalizes `relative`. Errors: malformed as above.
@@ -17,5 +18,9 @@ Result<std::string> normalise_inside(std::string_view relative);
 
 /// The real path of an existing file or folder. Errors: not_found, io.
 Result<std::string> real_path(const std::string& path);
+
+/// The real path of the folder in which relative paths in the file at `path` begin: that of the file to which symbolic
+/// links lead, or of the link if it belongs to a snapshot in Hugging Face's cache. Errors: not_found, io.
+Result<std::string> folder_of(const std::string& path);
 
 }  // namespace moka::format

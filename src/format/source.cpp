@@ -18,7 +18,7 @@ Status read_files(const fs::path& root, const fs::path& place, ModelSource& sour
   auto it = fs::recursive_directory_iterator(root, ec);
   for (; !ec && it != fs::recursive_directory_iterator(); it.increment(ec)) {
     if (!it->is_regular_file(ec)) continue;
-    const fs::path name = fs::relative(it->path(), root, ec);
+    const fs::path name = it->path().lexically_relative(root);
     if (name == place) continue;
     const Bytes bytes = MOKA_TRY(map_file(MOKA_TRY(resolve_inside(root.string(), root.string(), name.string()))));
     const fs::path relative = name.lexically_relative(base);

@@ -9,6 +9,9 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "base/error.h"
+#include "format/proto/model.pb.h"
+
 namespace moka::test {
 
 namespace fs = std::filesystem;
@@ -34,6 +37,18 @@ std::string read_file(const fs::path& path) {
   std::ostringstream out;
   out << in.rdbuf();
   return out.str();
+}
+
+std::string identity_model() {
+  proto::Model model;
+  model.set_specificationversion(1);
+  model.mutable_identity();
+  return model.SerializeAsString();
+}
+
+std::string package_manifest(std::string_view path, std::string_view extra) {
+  return cat(R"({"fileFormatVersion": "1.0.0", "rootModelIdentifier": "A", "itemInfoEntries": {"A": {"path": ")", path,
+             R"(", "name": "m", "author": "a", "description": "d"})", extra, "}}");
 }
 
 void write_file(const fs::path& path, std::string_view content) {

@@ -18,6 +18,10 @@ std::vector<std::filesystem::path> find_models(const std::filesystem::path& fold
 
 std::string read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, std::string_view content);
+/// The specification of an identity model.
+std::string identity_model();
+/// Manifest.json of a package with the specification at `path`, relative to Data. `extra`: more items, after a comma.
+std::string package_manifest(std::string_view path, std::string_view extra = "");
 std::string gunzip(const std::filesystem::path& path);
 
 /// Builds little-endian streams such as coremldata.bin.

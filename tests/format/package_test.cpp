@@ -11,18 +11,8 @@ namespace moka::format {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string identity() {
-  proto::Model model;
-  model.set_specificationversion(1);
-  model.mutable_identity();
-  return model.SerializeAsString();
-}
-
-std::string manifest(const std::string& path, const std::string& extra = "") {
-  return R"({"fileFormatVersion": "1.0.0", "rootModelIdentifier": "A", "itemInfoEntries": {"A": {"path": ")" + path +
-         R"(", "name": "m", "author": "a", "description": "d"})" + extra + "}}";
-}
+using test::identity_model;
+using test::package_manifest;
 
 struct Package {
   test::TemporaryFolder folder;
@@ -30,14 +20,14 @@ struct Package {
 
   explicit Package(const std::string& json) {
     test::write_file(root / "Manifest.json", json);
-    test::write_file(root / "Data/com.apple.CoreML/model.mlmodel", identity());
-    test::write_file(folder.path() / "outside.mlmodel", identity());
+    test::write_file(root / "Data/com.apple.CoreML/model.mlmodel", identity_model());
+    test::write_file(folder.path() / "outside.mlmodel", identity_model());
   }
   Result<ModelFile> open() const { return open_model(root.string() + "//"); }
 };
 
 TEST(Package, ClassicModel) {
-  Package package(manifest("com.apple.CoreML/model.mlmodel"));
+  Package package(package_manifest("com.apple.CoreML/model.mlmodel"));
   auto file = package.open();
   ASSERT_TRUE(file.ok()) << file.error().to_string();
   EXPECT_TRUE(file->spec().has_identity());
@@ -49,7 +39,7 @@ TEST(Package, ClassicModel) {
 TEST(Package, PathsThatLeaveAreErrors) {
   for (const char* path :
        {"../../outside.mlmodel", "/etc/hostname", "com.apple.CoreML/../../../outside.mlmodel", "..", "", "a\\u0000b"}) {
-    auto file = Package(manifest(path)).open();
+    auto file = Package(package_manifest(path)).open();
     ASSERT_FALSE(file.ok()) << path;
     EXPECT_EQ(file.error().code(), ErrorCode::malformed) << file.error().to_string();
     if (path[0] && !std::string_view(path).starts_with("a")) {
@@ -59,7 +49,7 @@ TEST(Package, PathsThatLeaveAreErrors) {
 }
 
 TEST(Package, SymbolicLinksThatLeaveAreErrors) {
-  Package package(manifest("com.apple.CoreML/link.mlmodel"));
+  Package package(package_manifest("com.apple.CoreML/link.mlmodel"));
   fs::create_symlink(package.folder.path() / "outside.mlmodel", package.root / "Data/com.apple.CoreML/link.mlmodel");
   auto file = package.open();
   ASSERT_FALSE(file.ok());
@@ -68,7 +58,7 @@ TEST(Package, SymbolicLinksThatLeaveAreErrors) {
 }
 
 TEST(Package, OtherItemsMayNotLeaveEither) {
-  Package package(manifest("com.apple.CoreML/model.mlmodel", R"(, "B": {"path": "weights"})"));
+  Package package(package_manifest("com.apple.CoreML/model.mlmodel", R"(, "B": {"path": "weights"})"));
   EXPECT_TRUE(package.open().ok());
   fs::create_directory_symlink(package.folder.path(), package.root / "Data/weights");
   auto file = package.open();
@@ -96,7 +86,7 @@ TEST(Package, BadManifestsAreErrors) {
   }
   EXPECT_FALSE(parse_manifest(Bytes::from(std::string(100000, '['))).ok());
   EXPECT_FALSE(parse_manifest(Bytes::from(R"({"a":)" + std::string(100000, '['))).ok());
-  auto later = manifest("m");
+  auto later = package_manifest("m");
   later.replace(later.find("1.0.0"), 5, "2.0.0");
   EXPECT_EQ(parse_manifest(Bytes::from(later)).error().code(), ErrorCode::unsupported);
 }
@@ -117,7 +107,7 @@ TEST(Package, ManifestsThatAreNotObjectsSayWhere) {
 }
 
 TEST(Package, MissingThingsAreNamed) {
-  auto file = Package(manifest("com.apple.CoreML/none.mlmodel")).open();
+  auto file = Package(package_manifest("com.apple.CoreML/none.mlmodel")).open();
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().code(), ErrorCode::not_found);
   EXPECT_NE(file.error().to_string().find("none.mlmodel"), std::string::npos);

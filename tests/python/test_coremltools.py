@@ -138,6 +138,35 @@ def test_a_model_does_not_mind_what_becomes_of_its_file(tmp_path):
     np.testing.assert_allclose(model.predict({"x": np.ones((1, 2000))})["y"], np.full((1, 10), 2000.0))
 
 
+def test_models_of_hugging_faces_cache(tmp_path):
+    """Its files are symbolic links to blobs outside of the package."""
+    weights = np.arange(64, dtype=np.float32)
+
+    @mb.program(input_specs=[mb.TensorSpec(shape=(1, 64))], opset_version=ct.target.iOS17)
+    def prog(x):
+        return mb.add(x=x, y=weights, name="y")
+
+    model = ct.convert(prog, convert_to="mlprogram", minimum_deployment_target=ct.target.iOS17)
+    saved, repository = tmp_path / "m.mlpackage", tmp_path / "models--owner--name"
+    model.save(saved)
+    ct.models.utils.compile_model(str(saved), str(tmp_path / "m.mlmodelc"))
+    for name in ("m.mlpackage", "m.mlmodelc"):
+        for count, file in enumerate(f for f in sorted((tmp_path / name).rglob("*")) if f.is_file()):
+            blob = repository / "blobs" / f"{name}{count}"
+            link = repository / "snapshots" / "5f3a" / file.relative_to(tmp_path)
+            blob.parent.mkdir(parents=True, exist_ok=True)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, blob)
+            link.symlink_to(os.path.relpath(blob, link.parent))
+    folder = repository / "snapshots" / "5f3a"
+    for loaded in (
+        ct.models.MLModel(str(folder / "m.mlpackage")),
+        ct.models.CompiledMLModel(str(folder / "m.mlmodelc")),
+        moka.Model(folder / "m.mlpackage"),
+    ):
+        np.testing.assert_array_equal(loaded.predict({"x": np.ones((1, 64), np.float32)})["y"], weights[None] + 1)
+
+
 def test_states():
     @mb.program(
         input_specs=[mb.TensorSpec(shape=(2,), dtype=ct.converters.mil.mil.types.fp16), mb.StateTensorSpec(shape=(2,), dtype=ct.converters.mil.mil.types.fp16)],

@@ -31,14 +31,16 @@ Result<ModelFile> open_package(const std::string& path, const ModelFolder& folde
     if (!resolved.ok() && resolved.error().code() != ErrorCode::not_found)
       return std::move(std::move(resolved).error()).in(cat("item '", item.identifier, "'"));
   }
-  std::string model = MOKA_TRY_IN(folder.resolve(data, manifest.items[manifest.root].path), "root model");
+  const std::string& root = manifest.items[manifest.root].path;
+  const std::string model = MOKA_TRY_IN(folder.resolve(data, root), "root model");
   if (folder.is_folder(model))
-    return fail(ErrorCode::unsupported, "the root model '", manifest.items[manifest.root].path,
+    return fail(ErrorCode::unsupported, "the root model '", root,
                 "' is a folder; supported is a specification file (.mlmodel)");
   rep->raw = MOKA_TRY(folder.read(model));
-  MOKA_TRY_IN(decode_file(rep->raw, options, *rep), cat("'", manifest.items[manifest.root].path, "'"));
+  MOKA_TRY_IN(decode_file(rep->raw, options, *rep), cat("'", root, "'"));
   MOKA_TRY(apply_overlays(folder, data, manifest, *rep->decoded.model->mutable_description()));
-  rep->weights = WeightStore::in_folder(folder, ModelFolder::parent(model));
+  const std::string around = ModelFolder::parent(root);
+  rep->weights = WeightStore::in_folder(folder, around.empty() ? data : MOKA_TRY(folder.resolve(data, around)));
   rep->items = std::move(manifest.items);
   return ModelFile(std::move(rep));
 }

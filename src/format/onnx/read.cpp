@@ -1,6 +1,5 @@
 #include "format/onnx/read.h"
 
-#include <filesystem>
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
 
@@ -167,8 +166,7 @@ Result<Tensor> read_tensor(const Bytes& bytes) {
 Result<ModelFile> open_model(const std::string& path) {
   const Bytes bytes = MOKA_TRY(map_file(path));
   Model model = MOKA_TRY_IN(read_model(bytes), path);
-  const std::string real = MOKA_TRY(real_path(path));
-  const std::string folder = std::filesystem::path(real).parent_path().string();
+  const std::string folder = MOKA_TRY(folder_of(path));
   WeightStore files = MOKA_TRY(WeightStore::in_folder(folder, folder));
   return ModelFile{std::move(model), std::move(files)};
 }

@@ -100,7 +100,7 @@ std::string kind_of_protobuf(const Bytes& bytes) {
     return {};
   }
   if (foreign) return {};
-  if (graph && opset) return "an ONNX model: convert the model it was made from with coremltools";
+  if (graph && opset) return "an ONNX model: 'moka convert' writes it as an .mlpackage";
   if (nodes) return "a TensorFlow graph: convert the model with coremltools first";
   return {};
 }

@@ -1,6 +1,6 @@
 #include "base/utf8.h"
 
-#include <cstddef>
+#include <algorithm>
 
 namespace moka {
 
@@ -33,6 +33,15 @@ bool is_utf8(std::string_view text) {
     i += more + 1;
   }
   return true;
+}
+
+std::string shortened(std::string_view text, size_t most, std::string_view mark) {
+  if (text.size() <= most) return std::string(text);
+  constexpr size_t kMostFollowing = 3;  // bytes of a character after the first
+  const size_t least = most - std::min(most, kMostFollowing);
+  size_t end = most;
+  while (end > least && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return std::string(text.substr(0, end)) += mark;
 }
 
 }  // namespace moka

@@ -4,6 +4,8 @@
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
 
+#include "base/utf8.h"
+
 namespace moka::format {
 namespace {
 
@@ -75,12 +77,7 @@ std::string kind_of_text(std::string_view text) {
   if (start.starts_with("program(")) return "MIL text, a part of a compiled model: give the .mlmodelc folder";
   constexpr size_t kShown = 40;
   std::string_view line = start.substr(0, std::min(start.find_first_of("\r\n"), start.size()));
-  bool cut = line.size() > kShown;
-  if (cut) line = line.substr(0, kShown);
-  // Does not cut a character in half.
-  while (cut && !line.empty() && (static_cast<uint8_t>(line.back()) & 0xc0) == 0x80) line.remove_suffix(1);
-  if (cut && !line.empty() && static_cast<uint8_t>(line.back()) >= 0xc0) line.remove_suffix(1);
-  return cat("text ('", line, cut ? "...')" : "')");
+  return cat("text ('", shortened(line, kShown, "..."), "')");
 }
 
 /// Recognizes ONNX and TensorFlow by their field numbers.

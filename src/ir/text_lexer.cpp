@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace moka::ir {
 
 namespace {
@@ -45,8 +47,7 @@ void append_utf8(std::string& out, uint32_t c) {
 
 std::string describe(const Token& token) {
   constexpr size_t kShown = 40;
-  std::string text(token.text.substr(0, kShown));
-  if (token.text.size() > kShown) text += "...";
+  const std::string text = shortened(token.text, kShown, "...");
   switch (token.kind) {
     case Token::Kind::identifier: return "'" + text + "'";
     case Token::Kind::number: return "number " + text;

@@ -22,5 +22,16 @@ TEST(Utf8, IllFormed) {
     EXPECT_FALSE(is_utf8(text)) << text;
 }
 
+TEST(Utf8, ShortenedTextEndsWithAWholeCharacter) {
+  EXPECT_EQ(shortened("abc", 3), "abc");
+  EXPECT_EQ(shortened("abcd", 3), "abc\u2026");
+  EXPECT_EQ(shortened("ab\u00fcd", 3, "..."), "ab...");
+  EXPECT_EQ(shortened("a\u00fcd", 3, "..."), "a\u00fc...");
+  EXPECT_EQ(shortened("\U0001f600\U0001f600", 7, ""), "\U0001f600");
+  EXPECT_EQ(shortened("\u00fc", 1, "..."), "...");
+  EXPECT_EQ(shortened("\u00fc", 0, "..."), "...");
+  EXPECT_EQ(shortened("\xbf\xbf\xbf\xbf\xbf\xbf", 5, ""), "\xbf\xbf");
+}
+
 }  // namespace
 }  // namespace moka

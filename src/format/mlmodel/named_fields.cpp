@@ -5,6 +5,7 @@
 #include <protozero/pbf_reader.hpp>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "format/message/schema.h"
 #include "format/mlmodel/payload_cutter.h"
 
@@ -72,14 +73,8 @@ class Walker {
   }
 
   void scalar(pbf_reader& reader, const FieldDef& field, const std::string& name, bool delimited) {
-    if (field.kind == FieldKind::text && delimited) {
-      std::string text = reader.get_string();
-      if (text.size() > kMostText) {
-        text.resize(kMostText);
-        text += "…";
-      }
-      return add(name, std::move(text), field.repeated);
-    }
+    if (field.kind == FieldKind::text && delimited)
+      return add(name, shortened(reader.get_string(), kMostText), field.repeated);
     if (field.kind == FieldKind::bytes && delimited) return add(name, cat(reader.get_view().size(), " bytes"), false);
     if (delimited) return packed(reader.get_view(), field, name);
     add(name, number(reader, field), field.repeated);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "import/outline/parts.h"
 
 namespace moka::import {
@@ -10,14 +11,7 @@ constexpr size_t kMostText = 200;
 
 std::string element(const ir::Tensor& tensor, int64_t i) {
   const ir::DType type = tensor.dtype();
-  if (type == ir::DType::string) {
-    std::string text = static_cast<const std::string*>(tensor.data())[i];
-    if (text.size() > kMostText) {
-      text.resize(kMostText);
-      text += "…";
-    }
-    return text;
-  }
+  if (type == ir::DType::string) return shortened(static_cast<const std::string*>(tensor.data())[i], kMostText);
   if (type == ir::DType::boolean) return load_i64(tensor.view(), i) != 0 ? "true" : "false";
   if (ir::is_integer(type)) return cat(load_i64(tensor.view(), i));
   return cat(load_f64(tensor.view(), i));

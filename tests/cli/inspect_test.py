@@ -7,7 +7,7 @@ from pathlib import Path
 
 import look_files
 from case import MODELS, Case
-from model_files import array_feature, write_program
+from model_files import array_feature, write_program, write_weights
 
 
 class Inspect(Case):
@@ -84,6 +84,25 @@ class Refused(Case):
         weight = facts["weights"]["list"][0]
         self.assertEqual((weight["bytes"], weight["available"]), (64, False))
         self.assertNotIn("statistics", weight)
+
+    def test_one_damaged_weight_leaves_the_others(self):
+        model = self.folder / "m.mlmodelc"
+        values = write_weights(model, ("f", [1] * 4), ("f", [2] * 4))
+        text = """program(1.3)
+{
+    func main<ios18>(tensor<fp32, [4]> x) {
+        tensor<fp32, [4]> a = const()[name = string("a"), val = tensor<fp32, [4]>%s];
+        tensor<fp32, [4]> b = const()[name = string("b"), val = tensor<fp32, [4]>%s];
+        tensor<fp32, [4]> h = add(x = x, y = a)[name = string("h")];
+        tensor<fp32, [4]> y = add(x = h, y = b)[name = string("y")];
+    } -> (y);
+}
+""" % tuple(values)
+        write_program(model, text, [array_feature("x", [4])], [array_feature("y", [4])])
+        weights = model / "weights/weight.bin"
+        weights.write_bytes(weights.read_bytes()[:64] + bytes(64) + weights.read_bytes()[128:])
+        facts = self.looked_at(model, "weight.bin", "file, missing", "weights of 1 array cannot be read")
+        self.assertEqual([(w["name"], w.get("available", True)) for w in facts["weights"]["list"]], [("a", False), ("b", True)])
 
     def test_other_files_as_weights(self):
         archive = self.folder / "archive.zip"

@@ -80,13 +80,10 @@ WeightFiles::~WeightFiles() {
 
 void WeightFiles::add(Outline::Weight weight) {
   weight.storage = "file";
-  auto fault = missing_.find(weight.path);
-  const bool file_is_there = fault == missing_.end();
-  auto blob = file_is_there ? store_.blob(weight.path, weight.offset) : Error(ErrorCode::not_found, "");
+  auto blob = store_.blob(weight.path, weight.offset);
   weight.available = blob.ok();
   if (!blob.ok()) {
-    if (file_is_there) fault = missing_.emplace(weight.path, Missing{blob.error().to_string(), 0}).first;
-    ++fault->second.weights;
+    ++missing_.try_emplace(weight.path, Missing{blob.error().to_string()}).first->second.weights;
   } else {
     const uint64_t expected = weight.bytes;
     weight.data = blob->data;

@@ -15,7 +15,7 @@ class Program;
 
 namespace moka::import {
 
-/// Looks up where the weights of a model are stored. Reports a file that cannot be used once.
+/// Looks up where the weights of a model are stored. Reports the weights of each file that cannot be read together.
 class WeightFiles {
  public:
   WeightFiles(const format::WeightStore& store, Outline& out) : store_(store), out_(out) {}
@@ -25,7 +25,7 @@ class WeightFiles {
 
  private:
   struct Missing {
-    std::string reason;
+    std::string reason;  ///< why the first of them cannot be read
     int64_t weights = 0;
   };
   const format::WeightStore& store_;

@@ -52,6 +52,10 @@ Result<std::unique_ptr<Model>> Model::compile(import::ImportedModel imported, co
   if (m->ir_->body().outputs().size() != m->function_->outputs.size())
     return fail(ErrorCode::malformed, "function '", name, "': the description has ", m->function_->outputs.size(),
                 " outputs, the program returns ", m->ir_->body().outputs().size());
+  for (const auto& v : m->ir_->body().inputs())
+    if (v->type.is_state() && !(v->type.element().is_tensor() && v->type.element().is_concrete()))
+      return fail(ErrorCode::malformed, "function '", name, "': state '", v->name,
+                  "': expected sizes that are known, got ", v->type.element());
   m->operations_in_source_ = count_operations(m->ir_->body());
   if (!options.outputs.empty()) MOKA_TRY(m->select_outputs());
   passes::PipelineOptions pipeline{options.optimize, !options.exact_precision};

@@ -69,6 +69,16 @@ TEST(States, Errors) {
 }
 
 /// Each prediction adds a row to a cache. A sum is another state.
+TEST(States, RefuseSizesThatAreNotKnown) {
+  for (const char* sizes : {"[?]", "[*?]"})
+    expect_error(ErrorKind::malformed, {"state 's'", "sizes that are known", sizes}, [&] {
+      Model::from_mil(program(std::string("state<tensor<fp32, ") + sizes + ">> s, tensor<fp32, [2]> x",
+                              "tensor<fp32, [2]> before = read_state(input = s)[name = string(\"before\")];\n"
+                              "tensor<fp32, [2]> y = add(x = before, y = x)[name = string(\"y\")];",
+                              "y"));
+    });
+}
+
 TEST(States, RefuseArraysWithoutData) {
   const Model m =
       Model::from_mil(program("state<tensor<fp32, [2]>> s, tensor<fp32, [2]> x",

@@ -24,5 +24,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string differs = conformance::disagreement(version, *c, failed);
   if (differs.empty()) return 0;
   std::fprintf(stderr, "%s\n%s\n", differs.c_str(), c->program.c_str());
+  for (const conformance::Named& input : c->inputs) {
+    if (input.tensor.dtype() == ir::DType::string) continue;
+    std::fprintf(stderr, "%s:", input.name.c_str());
+    for (int64_t i = 0; i < input.tensor.count(); ++i) std::fprintf(stderr, " %.9g", load_f64(input.tensor.view(), i));
+    std::fprintf(stderr, "\n");
+  }
   std::abort();
 }

@@ -85,6 +85,9 @@ op_case("pow", "int32", {"x": np.array([2, -2, 3, 0, 7], np.int32), "y": np.arra
 with np.errstate(all="ignore"):
     pa, pb = np.array([0, 0, -2, -2, 2, INF, NAN, NAN], F32), np.array([0, -1, 0.5, 3, 0.5, 0, 0, 1], F32)
     op_case("pow", "edges", {"x": pa, "y": pb}, {}, [np.power(pa, pb)])
+    pa = np.array([-INF, -INF, -INF, -INF, -INF, INF, INF, -0.0, -0.0, -0.0, -0.0, -0.0, -1, -1, -2, 0.5], F32)
+    pb = np.array([0.75, -0.75, 9, 10, -9, 0.75, -0.75, 0.75, -0.5, -9, -10, 9, INF, -INF, INF, INF], F32)
+    op_case("pow", "edges_of_infinity_and_zero", {"x": pa, "y": pb}, {}, [np.power(pa, pb)])
 
 na, nb = np.array([NAN, 1, NAN, INF, -INF, -0.0], F32), np.array([1, NAN, NAN, 1, 1, 0], F32)
 for op in ("maximum", "minimum"):

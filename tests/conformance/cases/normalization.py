@@ -151,6 +151,12 @@ op_case("local_response_norm", "fp16", {"x": hw}, {"size": 3, "alpha": F16(0.1),
         [local_response_norm(hw, 3, F16(0.1), F16(0.75), F16(1))])
 op_case("local_response_norm", "fp32_parameters_of_fp16", {"x": hw}, {"size": 3, "alpha": F32(0.1), "beta": F32(0.7), "k": F32(1.5)},
         [local_response_norm(hw, 3, F32(0.1), F32(0.7), F32(1.5))], opset="ios17")
+# The power of -infinity is infinity, except where the exponent is an odd integer.
+endless = np.array([2, -np.inf, 3, 1, np.inf, -1], F32).reshape(1, 6, 1, 1)
+for exponent in (0.75, 0.7):
+    op_case("local_response_norm", "negative_alpha_%g" % exponent, {"x": endless},
+            {"size": 3, "alpha": F32(-0.9), "beta": F32(exponent), "k": F32(0.5)},
+            [local_response_norm(endless, 3, F32(-0.9), F32(exponent), F32(0.5))])
 
 wide, gamma6, beta6 = draw(2, 6, 3, 2), draw(6), draw(6)
 for groups in 1, 2, 3, 6:

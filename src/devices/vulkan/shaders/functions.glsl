@@ -27,10 +27,11 @@ float power_of(float p, float q) {
     const float m = ((n & 1u) != 0u ? p : 1.0) * ((n & 2u) != 0u ? p2 : 1.0) * ((n & 4u) != 0u ? p2 * p2 : 1.0);
     return q < 0.0 ? 1.0 / m : m;
   }
-  if (p == 0.0) return q > 0.0 ? 0.0 : 1.0 / p;
-  const float m = pow(abs(p), q);
-  if (p > 0.0) return m;
-  if (q != floor(q)) return NAN;
+  if (p == -1.0 && isinf(q)) return 1.0;
+  const bool extreme = p == 0.0 || isinf(p);
+  const float m = !extreme ? pow(abs(p), q) : (p == 0.0) == (q > 0.0) ? 0.0 : INF;
+  if (floatBitsToInt(p) >= 0) return m;
+  if (q != floor(q)) return extreme ? m : NAN;
   return mod(abs(q), 2.0) == 1.0 ? -m : m;
 }
 

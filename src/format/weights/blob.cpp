@@ -105,6 +105,8 @@ unsigned bit_width(BlobType type) {
   return i < std::size(types) ? types[i].bits : 0;
 }
 
+bool has_weight_header(const Bytes& file) { return blob_count(file).ok(); }
+
 Result<Blob> read_blob(const Bytes& file, uint64_t offset, std::span<const std::byte> head) {
   MOKA_TRY(blob_count(file));
   return read_record(file, offset, head);

@@ -50,6 +50,9 @@ struct Blob {
 /// and data inside them is copied.
 Result<Blob> read_blob(const Bytes& file, uint64_t offset, std::span<const std::byte> head = {});
 
+/// Whether the file begins with a header that read_blob accepts.
+bool has_weight_header(const Bytes& file);
+
 /// Lists the blobs of a weight file in file order. Errors as read_blob, and malformed when the header counts more blobs
 /// than follow.
 Result<std::vector<Blob>> list_blobs(const Bytes& file);

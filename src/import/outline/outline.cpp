@@ -80,10 +80,17 @@ WeightFiles::~WeightFiles() {
 
 void WeightFiles::add(Outline::Weight weight) {
   weight.storage = "file";
-  auto blob = store_.blob(weight.path, weight.offset);
+  auto fault = missing_.find(weight.path);
+  const bool readable = fault == missing_.end() || fault->second.has_header;
+  auto blob = readable ? store_.blob(weight.path, weight.offset) : Error(ErrorCode::malformed, "");
   weight.available = blob.ok();
   if (!blob.ok()) {
-    ++missing_.try_emplace(weight.path, Missing{blob.error().to_string()}).first->second.weights;
+    if (fault == missing_.end()) {
+      const auto file = store_.file(weight.path);
+      const bool has_header = file.ok() && format::has_weight_header(*file);
+      fault = missing_.emplace(weight.path, Missing{blob.error().to_string(), has_header}).first;
+    }
+    ++fault->second.weights;
   } else {
     const uint64_t expected = weight.bytes;
     weight.data = blob->data;

@@ -15,7 +15,8 @@ class Program;
 
 namespace moka::import {
 
-/// Looks up where the weights of a model are stored. Reports the weights of each file that cannot be read together.
+/// Looks up where the weights of a model are stored. For each weights file, one fault gives the number of arrays that
+/// cannot be read.
 class WeightFiles {
  public:
   WeightFiles(const format::WeightStore& store, Outline& out) : store_(store), out_(out) {}
@@ -25,7 +26,8 @@ class WeightFiles {
 
  private:
   struct Missing {
-    std::string reason;  ///< why the first of them cannot be read
+    std::string reason;       ///< why the first of them cannot be read
+    bool has_header = false;  ///< false: the file is absent or no weights file, and is not looked at again
     int64_t weights = 0;
   };
   const format::WeightStore& store_;

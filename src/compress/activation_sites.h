@@ -22,8 +22,8 @@ struct ActivationSites {
 Result<ActivationSites> activation_sites(const editing::ProgramFunction& function, const ValueRanges& ranges,
                                          const Activations& activations);
 
-/// Completes the measured ranges. A cast between floats gets the range of its input, because it may not run. Inputs of
-/// a concatenation with finite ranges, and its output, share the range that covers them all.
+/// Completes the measured ranges. A cast whose output was not measured gets the range of its input. The output of a
+/// concatenation and those of its inputs with finite ranges share one range, which covers them all.
 Status complete_ranges(const editing::ProgramFunction& function, ValueRanges& ranges);
 
 }  // namespace moka::compress

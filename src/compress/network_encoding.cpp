@@ -23,7 +23,7 @@ Bytes pack_from_the_top(const std::vector<uint8_t>& codes, unsigned bits) {
   return {*out, out};
 }
 
-/// Whether the largest code times the scale is finite in float32.
+/// Whether the largest quantized value times the scale is finite in float32.
 bool fits(std::span<const float> values, const Linear& linear) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   const double least = *low, most = *high, steps = (1U << linear.bits) - 1;

@@ -20,9 +20,9 @@ bool is_inside(const fs::path& root, const fs::path& path) {
   return true;
 }
 
-/// Whether `file` is a blob of the repository in Hugging Face's cache that has `folder` in a snapshot. The files of a
-/// snapshot are symbolic links: models--owner--name/snapshots/revision/x.mlpackage/Manifest.json leads to
-/// models--owner--name/blobs/digest.
+/// Whether `folder` is in a snapshot of a repository in Hugging Face's cache, and `file` is a blob of that repository.
+/// The files of a snapshot are symbolic links to blobs:
+/// models--owner--name/snapshots/revision/x.mlpackage/Manifest.json leads to models--owner--name/blobs/digest.
 bool is_blob_of(const fs::path& folder, const fs::path& file) {
   const fs::path blobs = file.parent_path(), repository = blobs.parent_path();
   return blobs.filename() == "blobs" && repository.filename().string().find("--") != std::string::npos &&

@@ -68,7 +68,6 @@ TEST(States, Errors) {
   });
 }
 
-/// Each prediction adds a row to a cache. A sum is another state.
 TEST(States, RefuseSizesThatAreNotKnown) {
   for (const char* sizes : {"[?]", "[*?]"})
     expect_error(ErrorKind::malformed, {"state 's'", "sizes that are known", sizes}, [&] {
@@ -90,6 +89,7 @@ TEST(States, RefuseArraysWithoutData) {
                [&] { state.write("s", MultiArray(nullptr, DataType::float32, {2})); });
 }
 
+/// Each prediction adds a row to a cache. A sum is another state.
 TEST(States, SeveralWithRowsWrittenOneByOne) {
   const std::string row = "tensor<fp16, [1, 4]>", cache = "tensor<fp16, [8, 4]>";
   const Model m = Model::from_mil(

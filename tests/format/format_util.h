@@ -20,7 +20,8 @@ std::string read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, std::string_view content);
 /// The specification of an identity model.
 std::string identity_model();
-/// Manifest.json of a package with the specification at `path`, relative to Data. `extra`: more items, after a comma.
+/// Manifest.json of a package whose specification is at `path`, relative to Data. `extra` is text that follows the
+/// first item, such as `, "B": {"path": "weights"}`.
 std::string package_manifest(std::string_view path, std::string_view extra = "");
 std::string gunzip(const std::filesystem::path& path);
 

@@ -24,7 +24,7 @@ Match match_blocked(const MatchCall& given) {
   auto alpha = given.call.number("alpha"), beta = given.call.number("beta"), k = given.call.number("k");
   if (!size.ok() || !alpha.ok() || !beta.ok() || !k.ok()) return Match::no("settings that are not constant");
   if (*size % 2 == 0) return Match::no("a window of even size");  // oneDNN places it differently
-  // Its power of -infinity is NaN.
+  // oneDNN's power of -infinity is NaN.
   if (!(*alpha >= 0) || std::isinf(*k)) return Match::no("a negative alpha or an infinite k");
   const ir::Shape& x = given.call.shape("x");
   if (x.rank() != 4) return Match::no(cat("rank ", x.rank()));

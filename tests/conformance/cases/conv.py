@@ -163,3 +163,8 @@ quantized_case("columns_of_scales", (2, 2, 6), (2, 2, 3), [[[0.02]], [[0.03]]], 
 quantized_case("one_bias_grouped_3d", (1, 4, 3, 3, 3), (2, 2, 2, 1, 2), [0.5, 0.25], -3, groups=2, dilations=[1, 1, 2])
 quantized_case("fp16", (1, 2, 4, 4), (2, 2, 3, 3), 0.0078125, -1, dtype=np.float16, pad_type="custom", pad=[1, 0, 0, 1])
 quantized_case("weight_given", (1, 1, 4), (1, 1, 2), 2, -1, const=False)
+
+# The kernel has the size of the input, but its dilation reaches beyond it.
+for const in (True, False):
+    conv_case("dilated_beyond_input_" + ("constant" if const else "given"), (2, 16, 2), (16, 16, 2), strides=[3], dilations=[2],
+              pad_type="same", const=const)

@@ -45,7 +45,8 @@ std::optional<Conv> whole_of(const MatchCall& m, std::string& refusal) {
   if (!conv) return conv;
   const ops::Window& w = conv->window;
   bool whole = w.out_count() == 1 && w.groups == 1;
-  for (int i = 0; i < 3; i++) whole &= w.pads_begin[i] == 0 && w.in[i] == w.kernel[i];
+  for (int i = 0; i < 3; i++)
+    whole &= w.pads_begin[i] == 0 && w.in[i] == w.kernel[i] && (w.kernel[i] == 1 || w.dilations[i] == 1);
   if (whole) return conv;
   refusal = "a window that does not cover the input";
   return std::nullopt;

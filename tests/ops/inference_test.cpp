@@ -3,6 +3,8 @@
 #include <limits>
 #include <vector>
 
+#include "ir/op_def.h"
+#include "ir/text_reader.h"
 #include "ops/operation_util.h"
 
 // Inputs that the elementwise, reduction and normalization operations must refuse.
@@ -50,6 +52,32 @@ TEST(Inference, ErrorsNameTheOperation) {
                       {{"x", zeros({1, 1, 1})}, {"pad", Tensor::i32({0, 2000000000, 0, 2000000000, 0, 2000000000})}},
                       "operation 'op' (pad): shape"));
   EXPECT_TRUE(refuses("random_uniform", {{"shape", huge}}, "operation 'op' (random_uniform): shape"));
+}
+
+/// Numbers and rows that the kernels of classic models read without looking.
+TEST(Inference, ClassicModels) {
+  const Tensor none = zeros({0}, DType::int64), numbers = zeros({0}, DType::fp64), one = zeros({}, DType::fp64);
+  for (const char* empty : {"bias_mean", "bias_variance"}) {
+    const auto bias = [&](const std::string& name) { return name == empty ? numbers : one; };
+    EXPECT_TRUE(refuses("ml_bayesian_probit",
+                        {{"x", zeros({2})},
+                         {"feature", none},
+                         {"value", none},
+                         {"weight_mean", numbers},
+                         {"weight_variance", numbers},
+                         {"bias_mean", bias("bias_mean")},
+                         {"bias_variance", bias("bias_variance")}},
+                        empty));
+  }
+  const auto program = read_text(R"(program(1.0)
+{
+    func main<ios15>(tensor<fp32, [3, 1]> a, tensor<fp32, [2, 1]> b) {
+            tensor<fp64, [3, 2]> y = ml_feature_vectorize(values = (a, b), dimensions = tensor<int64, [2]>([1, 1]), rows = bool(true))[name = string("y")];
+        } -> (y);
+})",
+                                 table());
+  ASSERT_FALSE(program.ok());
+  EXPECT_NE(program.error().to_string().find("expected 3 rows"), std::string::npos) << program.error().to_string();
 }
 
 TEST(Inference, Axes) {

@@ -20,6 +20,7 @@ Status check_table(const OpCall& call) {
 
 Result<std::vector<Type>> infer_ml_bayesian_probit(const OpCall& call) {
   MOKA_TRY(check_table(call));
+  for (const char* p : {"bias_mean", "bias_variance"}) MOKA_TRY(call.number(p));
   const Type& x = call.type("x");
   if (x.is_ranked() && x.rank() != 1 && !(x.rank() == 2 && (x.shape()[1] == 2 || x.shape()[1] < 0)))
     return call.error("x", "a vector of values, or rows of a feature and its value", cat(x));
@@ -31,7 +32,7 @@ Status ml_bayesian_probit_reference(const OpCall& call, std::span<const TensorVi
   const auto feature = ml::span_of<int64_t>(call.in("feature")), value = ml::span_of<int64_t>(call.in("value"));
   const double* mean = call.in("weight_mean").as<double>();
   const double* variance = call.in("weight_variance").as<double>();
-  double m = load_f64(call.in("bias_mean"), 0), v = load_f64(call.in("bias_variance"), 0);
+  double m = MOKA_TRY(call.number("bias_mean")), v = MOKA_TRY(call.number("bias_variance"));
   const auto add = [&](double f, double x) {
     size_t low = 0, high = feature.size();
     while (low < high) {

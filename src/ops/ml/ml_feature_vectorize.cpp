@@ -24,7 +24,10 @@ Result<std::vector<Type>> infer_ml_feature_vectorize(const OpCall& call) {
     if (by_row) {
       if (t.is_ranked() && t.rank() == 0) return call.error("values", "an axis of rows", cat(t));
       if (!t.is_ranked()) continue;
-      if (rows == kAnyDim) rows = t.shape()[0];
+      const int64_t own = t.shape()[0];
+      if (rows >= 0 && own >= 0 && own != rows)
+        return call.error("values", cat(rows, " rows as in the values before"), cat(t));
+      if (rows < 0) rows = own;
       row = Type::tensor(t.dtype(), Shape(t.shape().dims().subspan(1)));
     }
     int64_t n = ml::count_of(row);

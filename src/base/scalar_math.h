@@ -11,10 +11,21 @@ T relu(T x) {
   return x < 0 ? T(0) : x;
 }
 
+/// The larger of the two; NaN if either is.
+template <class T>
+T at_least(T x, T low) {
+  return x >= low || x != x ? x : low;
+}
+
+/// The smaller of the two; NaN if either is.
+template <class T>
+T at_most(T x, T high) {
+  return x <= high || x != x ? x : high;
+}
+
 template <class T>
 T clamp(T x, T low, T high) {
-  x = x < low ? low : x;
-  return x > high ? high : x;
+  return at_most(at_least(x, low), high);
 }
 
 template <class T>
@@ -40,8 +51,7 @@ T leaky_relu(T x, T alpha) {
 
 template <class T>
 T clamped_relu(T x, T alpha, T beta) {
-  x = leaky_relu(x, alpha);
-  return x > beta ? beta : x;
+  return at_most(leaky_relu(x, alpha), beta);
 }
 
 template <class T>

@@ -40,7 +40,7 @@ std::optional<Epilogue> epilogue_of(const Op& op) {
   for (auto [param, to] : {std::pair{"alpha", &e.alpha}, std::pair{"beta", &e.beta}}) {
     if (op.version().param_index(param) < 0) continue;
     const auto v = number_of(op, param);
-    if (!v) return std::nullopt;
+    if (!v || std::isnan(*v)) return std::nullopt;
     *to = static_cast<float>(*v);
   }
   if (threshold) {

@@ -15,8 +15,10 @@ OpDef define_clip() {
   return unary_with_alpha_beta("clip", "Clamps x to [alpha, beta], elementwise.",
                                [](auto x, auto alpha, auto beta) { return scalar::clamp(x, alpha, beta); })
       .at(Opset::ios17, [](OpVersion& v) { v.infer = infer_strict; })
-      .note("NaN stays NaN. Since iOS17 alpha must be less than beta. Before, a smaller beta wins over alpha.",
-            "coremltools' value inference, numpy.minimum(maximum(x, alpha), beta)")
+      .note(
+          "NaN if x, alpha or beta is NaN. Since iOS17 alpha must be less than beta. Before, a smaller beta wins over "
+          "alpha.",
+          "coremltools' value inference, numpy.minimum(maximum(x, alpha), beta)")
       .build();
 }
 

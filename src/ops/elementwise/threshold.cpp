@@ -1,20 +1,21 @@
+#include "base/scalar_math.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
 
 OpDef define_threshold() {
   return unary_with_param("threshold", "max(x, alpha), elementwise.", "alpha",
-                          [](auto x, auto alpha) { return x < alpha ? alpha : x; })
+                          [](auto x, auto alpha) { return scalar::at_least(x, alpha); })
       .type_var("T", kF16F32 | kI32)
       .reference([](const OpCall& call, std::span<const TensorView> out) -> Status {
         const double alpha = MOKA_TRY(scalar_param(call, "alpha"));
         const auto whole = is_integer(call.dtype("x")) ? MOKA_TRY(call.integer("alpha")) : 0;
-        auto f = [alpha](auto x) { return x < static_cast<decltype(x)>(alpha) ? static_cast<decltype(x)>(alpha) : x; };
+        auto f = [alpha](auto x) { return scalar::at_least(x, static_cast<decltype(x)>(alpha)); };
         auto g = [whole](int64_t x) { return x < whole ? whole : x; };
         map_elements(call.in("x"), out[0], FloatsAndInts<decltype(f), decltype(g)>{f, g});
         return {};
       })
-      .note("NaN stays NaN.", "coremltools' value inference, numpy.maximum")
+      .note("NaN if x or alpha is NaN.", "coremltools' value inference, numpy.maximum")
       .build();
 }
 

@@ -101,6 +101,10 @@ for dtype, tag in ((F32, "fp32"), (F16, "fp16")):
                 [np.minimum(np.maximum(v, dtype(-1)), dtype(0.5))], opset=opset)
     op_case("clip", "to_infinity_" + tag, {"x": v}, {"alpha": dtype(0), "beta": dtype(INF)}, [np.maximum(v, dtype(0))])
     op_case("threshold", tag, {"x": v}, {"alpha": dtype(0.5)}, [np.maximum(v, dtype(0.5))])
+    op_case("threshold", "at_nan_" + tag, {"x": v}, {"alpha": dtype(NAN)}, [np.maximum(v, dtype(NAN))])
+    for low, high in ((NAN, 0.5), (-1, NAN)):
+        op_case("clip", "%s_to_%s_%s" % (low, high, tag), {"x": v}, {"alpha": dtype(low), "beta": dtype(high)},
+                [np.minimum(np.maximum(v, dtype(low)), dtype(high))])
 op_case("clip", "equal_limits_ios15", {"x": x[0]}, {"alpha": F32(2), "beta": F32(2)}, [np.full((4,), 2, F32)])
 op_case("clip", "empty", {"x": np.zeros((0,), F32)}, {"alpha": F32(0), "beta": F32(1)}, [np.zeros((0,), F32)])
 op_case("threshold", "int32", {"x": ints}, {"alpha": np.int32(1)}, [np.maximum(ints, 1)])

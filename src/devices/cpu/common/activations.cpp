@@ -1,5 +1,6 @@
 #include "devices/cpu/common/activations.h"
 
+#include <cmath>
 #include <limits>
 
 namespace moka::devices::cpu {
@@ -57,7 +58,7 @@ std::optional<Activation> activation_of(const ir::OpCall& call) {
     if (call.version().param_index(param) < 0) return true;
     auto v = call.number(param);
     if (v.ok()) to = static_cast<float>(*v);
-    return v.ok();
+    return v.ok() && !std::isnan(to);
   };
   if (!read(e->a, act.a) || !read(e->b, act.b)) return std::nullopt;
   if (e->f == Unary::gelu) {

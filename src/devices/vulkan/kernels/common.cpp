@@ -188,7 +188,7 @@ std::optional<Function> function_of(const ir::OpCall& call) {
     if (v.ok()) to = static_cast<float>(*v);
     // A default may be a number that float16 does not have.
     if (v.ok() && call.dtype("x") == ir::DType::fp16) to = static_cast<float>(half(*v));
-    return v.ok();
+    return v.ok() && !std::isnan(to);
   };
   if (!read(e->a, f.a) || !read(e->b, f.b)) return std::nullopt;
   if (f.number == F_GELU) {

@@ -33,6 +33,15 @@ namespace {
 constexpr int64_t kMaxElements = 20'000;  // elements per result
 constexpr int64_t kMaxHint = 16;
 
+constexpr std::string_view kSumsOfProducts[] = {"conv", "conv_transpose", "einsum", "linear", "matmul"};
+constexpr std::string_view kRecurrent[] = {"gru", "lstm", "rnn"};
+constexpr std::string_view kPadded[] = {"conv", "conv_transpose", "conv_quantized"};
+
+template <class List>
+bool is_one_of(const OpVersion& version, const List& names) {
+  return std::find(std::begin(names), std::end(names), version.def->name) != std::end(names);
+}
+
 /// The value of one parameter.
 struct Given {
   bool present = false;
@@ -64,6 +73,8 @@ class Generator {
     special_ = nullptr;
     if (const auto n = static_cast<uint32_t>(version_.params.size()); n > 0 && c_.one_in(6))
       special_ = &version_.params[c_.one_in(2) ? 0 : c_.below(n)];
+    // Kernels need not multiply weights with padding, so NaN or an infinity there may count or not.
+    if (special_ != nullptr && special_->name == "weight" && is_one_of(version_, kPadded)) special_ = nullptr;
     types_.clear();
     for (const auto& [name, domain] : version_.type_vars) types_[name] = dtype_of(domain);
     base_ = random_shape(c_.one_in(6) ? 0 : 1, 5);
@@ -401,8 +412,6 @@ class Generator {
   std::vector<Given> given_;
 };
 
-constexpr std::string_view kSumsOfProducts[] = {"conv", "conv_transpose", "einsum", "linear", "matmul"};
-
 /// How far each element of a result of the first column moves with the last bits of its float32 inputs. Where large
 /// terms cancel, sums in another order differ by a similar amount.
 Result<std::vector<double>> uncertainty(const Case& c, size_t result, const Tensor& expected) {
@@ -441,9 +450,16 @@ Tensor settled(const Case& c, size_t result, const Tensor& got, const Tensor& ex
   return *made;
 }
 
-bool sums_products(const OpVersion& version) {
-  return std::find(std::begin(kSumsOfProducts), std::end(kSumsOfProducts), version.def->name) !=
-         std::end(kSumsOfProducts);
+/// `got` without the NaN of recurrent networks whose state overflows. The reference computes in double and rounds to an
+/// infinity; in float32 the next step may subtract infinities.
+Tensor overflowed(const Tensor& got, const Tensor& expected) {
+  auto made = Tensor::zeros(got.dtype(), got.shape());
+  if (!made.ok()) return got;
+  for (int64_t i = 0; i < got.count(); ++i) {
+    const double x = load_f64(got.view(), i), y = load_f64(expected.view(), i);
+    store_f64(made->view(), i, std::isinf(y) && std::isnan(x) ? y : x);
+  }
+  return *made;
 }
 
 }  // namespace
@@ -477,9 +493,14 @@ std::string disagreement(const OpVersion& version, const Case& c, bool& failed) 
       std::string differs = difference(g, e, tolerance);
       if (!differs.empty() && all[k].widened)
         if (const auto widened = widened_reference(c); widened.ok()) differs = difference(g, (*widened)[i], tolerance);
-      if (!differs.empty() && e.dtype() == DType::fp32 && g.dtype() == e.dtype() && g.shape() == e.shape() &&
-          sums_products(version))
-        differs = difference(settled(c, i, g, e), e, tolerance);
+      if (!differs.empty() && is_float(e.dtype()) && g.dtype() == e.dtype() && g.shape() == e.shape()) {
+        const bool recurrent = is_one_of(version, kRecurrent);
+        Tensor near = g;
+        if (e.dtype() == DType::fp32 && (recurrent || is_one_of(version, kSumsOfProducts)))
+          near = settled(c, i, near, e);
+        if (recurrent) near = overflowed(near, e);
+        differs = difference(near, e, tolerance);
+      }
       if (!differs.empty()) return cat(all[k].name, ", result ", i, ": ", differs);
       if (all[k].exact && !(g == e)) return cat(all[k].name, ", result ", i, ": other bits");
     }

@@ -6,6 +6,7 @@
 
 #include "api/internal.h"
 #include "ir/text_value.h"
+#include "ops/common/nn_weights.h"
 
 namespace moka {
 
@@ -29,38 +30,56 @@ namespace {
 
 constexpr int64_t kPiece = 1 << 16;  ///< elements; a multiple of 8, so that pieces begin at a byte
 
-/// The stored elements of `weight`. Errors: unsupported.
-Result<ir::TensorView> elements_of(const import::Outline::Weight& weight) {
+/// The stored elements of a weight.
+struct Elements {
+  const std::byte* data;
+  int64_t count;
+  ir::DType dtype;
+  int bits;         ///< of one element
+  bool high_first;  ///< packed from the highest bit of each byte down
+};
+
+/// Error unsupported: the elements cannot be read.
+Result<Elements> elements_of(const import::Outline::Weight& weight) {
   if (weight.data.empty())
     return fail(ErrorCode::unsupported, "weight '", weight.name, "': its elements cannot be read");
+  const auto count_of = [&](int bits) {
+    return static_cast<int64_t>(weight.data.size() * 8 / static_cast<unsigned>(bits));
+  };
+  if (const int bits = weight.high_first_bits; bits > 0)
+    return Elements{weight.data.data(), count_of(bits), ir::DType::uint8, bits, true};
   ir::Lexer lexer(weight.type);
   const ir::Type type = MOKA_TRY(ir::read_type(lexer));
   if (!type.is_tensor() || ir::bits(type.dtype()) == 0)
     return fail(ErrorCode::unsupported, "weight '", weight.name, "': ", weight.type, " has no numbers");
-  const uint64_t count = weight.data.size() * 8 / static_cast<unsigned>(ir::bits(type.dtype()));
+  const int bits = ir::bits(type.dtype());
   // The type tells how many of the stored elements are padding.
-  const int64_t declared = type.is_concrete() ? type.shape().count() : -1;
-  ir::TensorView view;
-  view.dtype = type.dtype();
-  view.shape =
-      ir::Shape{declared >= 0 ? std::min<int64_t>(declared, static_cast<int64_t>(count)) : static_cast<int64_t>(count)};
-  view.data = const_cast<std::byte*>(weight.data.data());
-  return view;
+  const int64_t stored = count_of(bits), declared = type.is_concrete() ? type.shape().count() : -1;
+  return Elements{weight.data.data(), declared >= 0 ? std::min(declared, stored) : stored, type.dtype(), bits, false};
 }
 
-/// Calls `visit` with each element as a double.
+/// Calls `visit` with each element as a double, and with its bits if it has at most 16.
 template <class Visit>
-void each(const ir::TensorView& view, const Visit& visit) {
-  const int bits = ir::bits(view.dtype);
-  const auto* bytes = static_cast<const std::byte*>(view.data);
+void each(const Elements& elements, const Visit& visit) {
   // Payloads in a specification may be unaligned, so they are copied piece by piece.
-  std::vector<std::byte> piece(static_cast<size_t>(std::min(kPiece, view.count())) * 8);
-  for (int64_t from = 0; from < view.count(); from += kPiece) {
-    const int64_t count = std::min(kPiece, view.count() - from);
-    const size_t size = static_cast<size_t>((count * bits + 7) / 8);
-    std::copy_n(bytes + from * bits / 8, size, piece.begin());
-    const ir::TensorView part{view.dtype, ir::Shape{count}, piece.data()};
-    for (int64_t i = 0; i < count; ++i) visit(ir::load_f64(part, i));
+  std::vector<std::byte> piece(static_cast<size_t>(std::min(kPiece, elements.count)) * 8);
+  const auto* const codes = reinterpret_cast<uint8_t*>(piece.data());
+  const int width = elements.high_first ? 8 : elements.bits;
+  for (int64_t from = 0; from < elements.count; from += kPiece) {
+    const int64_t count = std::min(kPiece, elements.count - from);
+    if (elements.high_first)
+      ops::unpack_high_first(reinterpret_cast<const uint8_t*>(elements.data), elements.bits, from, count,
+                             reinterpret_cast<uint8_t*>(piece.data()));
+    else
+      std::copy_n(elements.data + from * width / 8, static_cast<size_t>((count * width + 7) / 8), piece.begin());
+    const ir::TensorView part{elements.dtype, ir::Shape{count}, piece.data()};
+    for (int64_t i = 0; i < count; ++i) {
+      uint32_t word = 0;
+      const int64_t bit = i * width;
+      for (int64_t b = 0; width <= 16 && b < (bit % 8 + width + 7) / 8; ++b)
+        word |= uint32_t{codes[bit / 8 + b]} << (8 * b);
+      visit(ir::load_f64(part, i), word >> (bit % 8) & 0xffffU >> (16 - std::min(width, 16)));
+    }
   }
 }
 
@@ -88,13 +107,15 @@ WeightStatistics Inspection::statistics(size_t weight, std::span<const size_t> m
   const auto& weights = impl_->part(models).weights;
   if (weight >= weights.size())
     throw Exception(ErrorKind::invalid_argument, cat("weight ", weight, ": expected a number below ", weights.size()));
-  const ir::TensorView view = api::unwrap(elements_of(weights[weight]));
+  const Elements elements = api::unwrap(elements_of(weights[weight]));
   WeightStatistics out;
-  out.bits = static_cast<unsigned>(ir::bits(view.dtype));
-  out.count = static_cast<uint64_t>(view.count());
+  out.bits = static_cast<unsigned>(elements.bits);
+  out.count = static_cast<uint64_t>(elements.count);
   double least = INFINITY, most = -INFINITY, sum = 0, squares = 0;
   uint64_t finite = 0;
-  each(view, [&](double v) {
+  std::bitset<65536> codes;
+  each(elements, [&](double v, uint32_t code) {
+    codes.set(code);
     out.zeros += v == 0;
     if (!std::isfinite(v)) {
       ++(std::isnan(v) ? out.nan : out.infinite);
@@ -106,29 +127,19 @@ WeightStatistics Inspection::statistics(size_t weight, std::span<const size_t> m
     sum += v;
   });
   out.histogram.assign(std::clamp<size_t>(intervals, 1, 1024), 0);
+  if (out.bits <= 16) out.distinct = codes.count();
   if (finite == 0) return out;
   out.minimum = least;
   out.maximum = most;
   out.mean = sum / static_cast<double>(finite);
   const double last = static_cast<double>(out.histogram.size() - 1), width = most - least;
-  each(view, [&](double v) {
+  each(elements, [&](double v, uint32_t) {
     if (!std::isfinite(v)) return;
     squares += (v - out.mean) * (v - out.mean);
     const double at = width > 0 && std::isfinite(width) ? (v - least) / width * (last + 1) : 0;
     ++out.histogram[static_cast<size_t>(std::clamp(at, 0.0, last))];
   });
   out.deviation = std::sqrt(squares / static_cast<double>(finite));
-  if (out.bits <= 16) {
-    std::bitset<65536> codes;
-    const auto* bytes = reinterpret_cast<const uint8_t*>(view.data);
-    for (uint64_t i = 0; i < out.count; ++i) {
-      const uint64_t bit = i * out.bits;
-      uint32_t word = 0;
-      for (uint64_t b = 0; b < (bit % 8 + out.bits + 7) / 8; ++b) word |= uint32_t{bytes[bit / 8 + b]} << (8 * b);
-      codes.set((word >> (bit % 8)) & ((1U << out.bits) - 1));
-    }
-    out.distinct = codes.count();
-  }
   return out;
 }
 

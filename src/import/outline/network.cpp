@@ -86,6 +86,7 @@ class NetworkReader {
       default:
         if (bits >= 1 && bits <= 8) {
           out.type = vector_type(cat("uint", bits), bytes * 8 / bits);
+          out.high_first_bits = static_cast<int>(bits);
         } else {  // no type of elements
           out.type = vector_type("bytes", bytes);
           out.data = {};

@@ -3,7 +3,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
-.PHONY: all setup demo test test-asan test-tsan fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view pictures soak install golden docs check-ops \
+.PHONY: all setup demo test test-asan test-tsan test-random fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view pictures soak install golden docs check-ops \
         conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-compress bench-exported bench-layers bench-loads bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan bench-gpu \
         bench-kernels clean
 
@@ -44,6 +44,14 @@ test-tsan: | setup
 	cmake -G Ninja -S . -B $(BUILD)-tsan -DCMAKE_BUILD_TYPE=Release -DMOKA_SANITIZE=thread $(CMAKE_FLAGS)
 	cmake --build $(BUILD)-tsan -j $(JOBS) $(SOME_PROGRAMS)
 	TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0 $(CTEST) --test-dir $(BUILD)-tsan $(SOME_TESTS)
+
+## More random programs than make test tries: PROGRAMS of every operation, and as many networks. SEED starts others.
+PROGRAMS_EACH = $(or $(PROGRAMS),500)
+SEED ?= 1
+test-random: $(BUILD)/build.ninja
+	cmake --build $(BUILD) -j $(JOBS) --target test_conformance
+	MOKA_RANDOM_PROGRAMS=$(PROGRAMS_EACH) MOKA_RANDOM_SEED=$(SEED) $(BUILD)/tests/test_conformance --gtest_brief=1 \
+	  --gtest_filter='*Grid*:Networks*'
 
 ## Every libFuzzer target for a minute, with clang. FUZZ_SECONDS sets the time, FUZZ_TARGETS the targets, such as fuzz_age or
 ## fuzz_age=1000, which ends after 1000 runs.

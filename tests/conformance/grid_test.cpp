@@ -49,9 +49,10 @@ class Grid : public testing::TestWithParam<const OpVersion*> {};
 /// Random programs of the operation give the same result in every column.
 TEST_P(Grid, ColumnsAgree) {
   const OpVersion& v = *GetParam();
+  const RandomPrograms programs(kCandidates);
   int made = 0, ran = 0, wrong = 0;
-  for (int i = 0; i < kCandidates && ran < kEnough && wrong < 3; ++i) {
-    SeededChoices choices(cat(name_of(v), " ", i));
+  for (int i = 0; i < programs.count && (ran < kEnough || programs.more) && wrong < programs.kMostWrong; ++i) {
+    SeededChoices choices(cat(programs.seed, name_of(v), " ", i));
     const auto c = random_case(v, choices, kAttempts);
     if (!c.ok()) {
       EXPECT_NE(c.error().code(), ErrorCode::internal) << c.error().to_string();
@@ -136,7 +137,8 @@ class Coverage : public testing::Environment {
       else
         below += cat(" ", op, "(", count, ")");
     }
-    if (all < 100) return;  // a filter selected some tests
+    // A filter selected some tests, or fewer programs were asked for.
+    if (all < 100 || RandomPrograms(kCandidates).count < kCandidates) return;
     std::printf("%zu of %zu operations have at least 5 random programs; below:%s\n", reached, all, below.c_str());
     EXPECT_EQ(reached, all);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <memory>
@@ -19,6 +20,13 @@ SeededChoices::SeededChoices(std::string_view seed) {
   uint64_t h = 14695981039346656037u;  // FNV-1a
   for (char c : seed) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
   random_.seed(h);
+}
+
+RandomPrograms::RandomPrograms(int usual) {
+  const char *const number = std::getenv("MOKA_RANDOM_PROGRAMS"), *const start = std::getenv("MOKA_RANDOM_SEED");
+  if (start != nullptr) seed = cat(start, " ");
+  more = number != nullptr && std::atoi(number) > 0;
+  count = more ? std::atoi(number) : usual;
 }
 
 uint32_t ByteChoices::below(uint32_t n) {
@@ -412,40 +420,16 @@ class Generator {
   std::vector<Given> given_;
 };
 
-/// How far each element of a result of the first column moves with the last bits of its float32 inputs. Where large
-/// terms cancel, sums in another order differ by a similar amount.
-Result<std::vector<double>> uncertainty(const Case& c, size_t result, const Tensor& expected) {
-  constexpr int kDraws = 8;
-  std::vector<double> out(static_cast<size_t>(expected.count()), 0.0);
-  std::mt19937 random(1);
-  for (int draw = 0; draw < kDraws; ++draw) {
-    Case moved = c;
-    for (Named& input : moved.inputs) {
-      if (input.tensor.dtype() != DType::fp32) continue;
-      Tensor t = MOKA_TRY(Tensor::zeros(DType::fp32, input.tensor.shape()));
-      for (int64_t i = 0; i < t.count(); ++i)
-        store_f64(t.view(), i,
-                  load_f64(input.tensor.view(), i) * (1 + (random() % 2 == 0 ? 1 : -1) * std::ldexp(1.0, -23)));
-      input.tensor = std::move(t);
-    }
-    const std::vector<Tensor> got = MOKA_TRY(columns()[0].run(moved));
-    for (size_t i = 0; i < out.size(); ++i) {
-      const auto at = static_cast<int64_t>(i);
-      out[i] = std::max(out[i], std::fabs(load_f64(got[result].view(), at) - load_f64(expected.view(), at)));
-    }
-  }
-  return out;
-}
-
 /// `got` without the differences that cancellation explains.
-Tensor settled(const Case& c, size_t result, const Tensor& got, const Tensor& expected) {
+Tensor settled(const Case& c, size_t result, const Tensor& got, const std::vector<Tensor>& all) {
   constexpr double kOrders = 4;  // the errors of this number of terms add up
-  const auto moves = uncertainty(c, result, expected);
+  const Tensor& expected = all[result];
+  const auto moves = movements(c, all);
   auto made = Tensor::zeros(got.dtype(), got.shape());
   if (!moves.ok() || !made.ok()) return got;
   for (int64_t i = 0; i < got.count(); ++i) {
     const double x = load_f64(got.view(), i), y = load_f64(expected.view(), i);
-    store_f64(made->view(), i, std::fabs(x - y) <= kOrders * (*moves)[static_cast<size_t>(i)] ? y : x);
+    store_f64(made->view(), i, std::fabs(x - y) <= kOrders * (*moves)[result][static_cast<size_t>(i)] ? y : x);
   }
   return *made;
 }
@@ -466,6 +450,33 @@ Tensor overflowed(const Tensor& got, const Tensor& expected) {
 
 Result<Case> random_case(const OpVersion& version, Choices& choices, int attempts) {
   return Generator(version, choices).run(attempts);
+}
+
+Result<std::vector<std::vector<double>>> movements(const Case& c, const std::vector<Tensor>& expected) {
+  constexpr int kDraws = 8;
+  std::vector<std::vector<double>> out;
+  for (const Tensor& e : expected) out.emplace_back(static_cast<size_t>(e.count()), 0.0);
+  std::mt19937 random(1);
+  for (int draw = 0; draw < kDraws; ++draw) {
+    Case moved = c;
+    for (Named& input : moved.inputs) {
+      if (input.tensor.dtype() != DType::fp32) continue;
+      Tensor t = MOKA_TRY(Tensor::zeros(DType::fp32, input.tensor.shape()));
+      for (int64_t i = 0; i < t.count(); ++i)
+        store_f64(t.view(), i,
+                  load_f64(input.tensor.view(), i) * (1 + (random() % 2 == 0 ? 1 : -1) * std::ldexp(1.0, -23)));
+      input.tensor = std::move(t);
+    }
+    const std::vector<Tensor> got = MOKA_TRY(columns()[0].run(moved));
+    for (size_t k = 0; k < out.size(); ++k) {
+      if (!is_float(expected[k].dtype())) continue;
+      for (size_t i = 0; i < out[k].size(); ++i) {
+        const auto at = static_cast<int64_t>(i);
+        out[k][i] = std::max(out[k][i], std::fabs(load_f64(got[k].view(), at) - load_f64(expected[k].view(), at)));
+      }
+    }
+  }
+  return out;
 }
 
 std::string disagreement(const OpVersion& version, const Case& c, bool& failed) {
@@ -497,7 +508,7 @@ std::string disagreement(const OpVersion& version, const Case& c, bool& failed) 
         const bool recurrent = is_one_of(version, kRecurrent);
         Tensor near = g;
         if (e.dtype() == DType::fp32 && (recurrent || is_one_of(version, kSumsOfProducts)))
-          near = settled(c, i, near, e);
+          near = settled(c, i, near, *expected);
         if (recurrent) near = overflowed(near, e);
         differs = difference(near, e, tolerance);
       }

@@ -43,6 +43,16 @@ class ByteChoices final : public Choices {
   std::span<const uint8_t> bytes_;
 };
 
+/// How many random programs a test tries. The environment variables MOKA_RANDOM_PROGRAMS and MOKA_RANDOM_SEED, which
+/// `make test-random` sets, ask for others and for more than the usual number.
+struct RandomPrograms {
+  explicit RandomPrograms(int usual);
+  std::string seed;  ///< begins the seed of each program
+  int count;
+  static constexpr int kMostWrong = 3;  ///< differences, then the test ends
+  bool more;                            ///< all of them, instead of ending once there are enough
+};
+
 /// The value of one parameter. The values of a tuple are adjacent.
 struct Argument {
   std::string param;
@@ -56,6 +66,10 @@ std::vector<Argument> recipe(const ir::OpVersion& version, Choices& choices);
 /// A program with one operation and its inputs, without outputs. Changes a refused draw where the message points, up to
 /// `attempts` times. Error: the last refusal.
 Result<Case> random_case(const ir::OpVersion& version, Choices& choices, int attempts);
+
+/// How far each element of the results of the first column, `expected`, moves with the last bits of the case's float32
+/// inputs. Where large terms cancel, sums in another order differ by a similar amount.
+Result<std::vector<std::vector<double>>> movements(const Case& c, const std::vector<ir::Tensor>& expected);
 
 /// Runs the case in every column. Returns an empty string when all columns agree with the first (bit by bit for exact
 /// columns, otherwise within the operation's tolerance) or when all fail. Otherwise it names the column and the

@@ -1,0 +1,777 @@
+#include "conformance/network_util.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <random>
+
+#include "ir/op_def.h"
+#include "ir/text_printer.h"
+
+namespace moka::conformance {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kMostElements = 6'000, kMostOfLarge = 60'000;  // of one value
+constexpr uint32_t kMostParts = 14;
+
+using Sizes = std::vector<int64_t>;
+
+int64_t product_of(const Sizes& s) { return std::accumulate(s.begin(), s.end(), int64_t{1}, std::multiplies<>()); }
+
+class Network {
+ public:
+  explicit Network(Choices& c)
+      : c_(c),
+        function_(std::make_unique<Function>("main", opset_of(c))),
+        builder_(ops::table(), function_->body()),
+        random_(c.below(1 << 16)),
+        dtype_(c.one_in(4) ? DType::fp16 : DType::fp32),
+        large_(c.one_in(8)) {}
+
+  Case make() {
+    add_input();
+    if (c_.one_in(4)) add_input();
+    for (uint32_t parts = 2 + c_.below(kMostParts - 1); parts > 0; --parts) add_part();
+    std::vector<Value*> results;
+    for (Value* v : values_)
+      if (v->producer() != nullptr && (v->users().empty() || c_.one_in(8))) results.push_back(v);
+    function_->body().set_outputs(std::move(results));
+    Program program;
+    program.functions.push_back(std::move(function_));
+    out_.op = "network";
+    out_.program = print_text(program);
+    if (c_.one_in(4)) {
+      forget_sizes(*program.functions[0]);
+      Case flexible = out_;
+      flexible.program = print_text(program);
+      if (read_program(flexible).ok()) out_ = std::move(flexible);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  using Part = void (Network::*)(Value*);
+
+  static Opset opset_of(Choices& c) {
+    return c.pick(std::vector{Opset::ios15, Opset::ios16, Opset::ios17, Opset::ios18});
+  }
+
+  /// Inputs have unknown sizes, and the sizes of all results follow from theirs.
+  void forget_sizes(Function& f) {
+    const auto forget = [](Value& v, const auto& which) {
+      for (int i = 0; i < v.type.rank(); ++i)
+        if (which(i)) v.type.shape()[i] = kAnyDim;
+    };
+    for (const auto& v : f.body().inputs()) forget(*v, [&](int i) { return i != 1 && c_.one_in(2); });
+    for (const auto& op : f.body().ops())
+      for (size_t i = 0; i < op->output_count() && !op->has_trait(Trait::constant); ++i)
+        if (!op->has_trait(Trait::constexpr_weight)) forget(*op->output(i), [](int) { return true; });
+  }
+
+  // ---- values
+
+  int64_t from_to(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(c_.below(static_cast<uint32_t>(high - low + 1)));
+  }
+
+  int64_t channels() {
+    return c_.pick(large_ ? Sizes{16, 24, 32, 48, 64, 65, 96, 128} : Sizes{1, 2, 3, 4, 5, 6, 8, 12, 16, 17, 20, 32});
+  }
+
+  void add_input() {
+    Sizes s;
+    switch (c_.below(5)) {
+      case 0: s = {from_to(1, 3), channels()}; break;
+      case 1: s = {from_to(1, 2), from_to(1, 9), channels()}; break;
+      case 2: s = {from_to(1, 2), channels(), from_to(1, 4), from_to(1, 6), from_to(1, 5)}; break;
+      default: s = {c_.one_in(4) ? 2 : 1, channels(), from_to(1, large_ ? 28 : 14), from_to(1, large_ ? 28 : 14)};
+    }
+    const Tensor t = random(s, 1);
+    Value* v = function_->body().add_input(cat("x", out_.inputs.size()), Type::tensor(dtype_, t.shape()));
+    out_.inputs.push_back({v->name, t});
+    values_.push_back(v);
+  }
+
+  Tensor random(const Sizes& s, double most, double middle = 0) {
+    std::uniform_real_distribution<double> draw(middle - most, middle + most);
+    Tensor t = Tensor::zeros(dtype_, Shape(s)).value();
+    for (int64_t i = 0; i < t.count(); ++i) store_f64(t.view(), i, draw(random_));
+    return t;
+  }
+
+  Tensor number(double v) {
+    Tensor t = Tensor::zeros(dtype_, Shape{}).value();
+    store_f64(t.view(), 0, v);
+    return t;
+  }
+
+  /// A constant argument: a `const` operation or an inline constant.
+  NamedArg given(const char* name, Tensor t) {
+    if (c_.one_in(2)) return {name, std::move(t)};
+    return {name, builder_.constant(function_->unique_name("w"), std::move(t)).value()};
+  }
+
+  static Sizes sizes(const Value* v) { return {v->type.shape().dims().begin(), v->type.shape().dims().end()}; }
+
+  /// Appends an operation. nullptr: it does not fit.
+  Value* op(std::string_view name, std::vector<NamedArg> args) {
+    for (const NamedArg& a : args)
+      for (const Value* v : a.values)
+        if (v == nullptr) return nullptr;
+    auto made = builder_.op(name, std::move(args), function_->unique_name(std::string(name)));
+    if (!made.ok()) return nullptr;
+    const Type& t = (*made)->type;
+    if (!t.is_tensor() || !t.is_concrete() || t.shape().count() > (large_ ? kMostOfLarge : kMostElements))
+      return nullptr;
+    return *made;
+  }
+
+  void keep(Value* v) {
+    if (v != nullptr && v->type.dtype() == dtype_ && v->type.rank() > 0) values_.push_back(v);
+  }
+
+  Value* any() {
+    const auto n = static_cast<uint32_t>(values_.size());
+    return c_.one_in(3) ? values_[c_.below(n)] : values_.back();
+  }
+
+  /// A value of the same sizes; possibly `x` itself.
+  Value* like(Value* x) {
+    std::vector<Value*> all;
+    for (Value* v : values_)
+      if (v->type == x->type) all.push_back(v);
+    return all.empty() ? x : c_.pick(all);
+  }
+
+  Tensor ints(const Sizes& v) { return Tensor::i32(v); }
+
+  void add_part() {
+    static constexpr Part kParts[] = {
+        &Network::conv,       &Network::conv,       &Network::conv,         &Network::conv_transpose,
+        &Network::linear,     &Network::linear,     &Network::matmul,       &Network::affine,
+        &Network::affine,     &Network::affine,     &Network::activation,   &Network::activation,
+        &Network::activation, &Network::batch_norm, &Network::binary,       &Network::binary,
+        &Network::transpose,  &Network::transpose,  &Network::reshape,      &Network::reshape,
+        &Network::pad,        &Network::pool,       &Network::concat,       &Network::concat,
+        &Network::split,      &Network::slice,      &Network::norm,         &Network::reduce,
+        &Network::softmax,    &Network::attention,  &Network::gate,         &Network::gelu,
+        &Network::resize,     &Network::excite,     &Network::written_norm, &Network::gather,
+        &Network::tile,       &Network::power,      &Network::clamp,        &Network::squeeze,
+        &Network::stack,      &Network::recurrent,  &Network::casts,        &Network::choose,
+        &Network::shuffle,    &Network::measured};
+    (this->*c_.pick(std::span(kParts)))(any());
+  }
+
+  // ---- layers with weights
+
+  /// Weights for `taken` products per result. Possibly compressed.
+  NamedArg weights(const char* name, const Sizes& s, int64_t taken) {
+    const double most = 1.5 / std::sqrt(static_cast<double>(std::max<int64_t>(taken, 1)));
+    if (function_->opset < Opset::ios16 || !c_.one_in(4)) return given(name, random(s, most));
+    // A palette of four numbers.
+    std::vector<NamedArg> args;
+    std::vector<std::byte> indices(static_cast<size_t>((product_of(s) + 3) / 4));
+    for (std::byte& b : indices) b = static_cast<std::byte>(random_() % 256);
+    Value* v = nullptr;
+    if (function_->opset >= Opset::ios18) {
+      Sizes table(s.size() + 2, 1);
+      table[s.size()] = 4;
+      auto packed = Tensor::zeros(DType::uint2, Shape(s));
+      if (packed.ok()) {
+        for (int64_t i = 0; i < packed->count(); ++i) store_i64(packed->view(), i, static_cast<int64_t>(random_() % 4));
+        v = op("constexpr_lut_to_dense", {{"indices", *packed}, {"lut", random(table, most)}});
+      }
+    } else {
+      Tensor bytes = Tensor::zeros(DType::uint8, Shape{static_cast<int64_t>(indices.size())}).value();
+      for (int64_t i = 0; i < bytes.count(); ++i)
+        store_i64(bytes.view(), i, static_cast<int64_t>(indices[static_cast<size_t>(i)]));
+      Tensor shape = Tensor::zeros(DType::uint32, Shape{static_cast<int64_t>(s.size())}).value();
+      for (size_t i = 0; i < s.size(); ++i) store_i64(shape.view(), static_cast<int64_t>(i), s[i]);
+      v = op("constexpr_lut_to_dense", {{"indices", bytes}, {"lut", random({4}, most)}, {"shape", shape}});
+    }
+    return v == nullptr ? given(name, random(s, most)) : NamedArg(name, v);
+  }
+
+  void conv(Value* x) {
+    const Sizes s = sizes(x);
+    if (s.size() < 3 || s.size() > 5) return;
+    const size_t spatial = s.size() - 2;
+    Sizes divisors;
+    for (int64_t g = 1; g <= s[1]; ++g)
+      if (s[1] % g == 0) divisors.push_back(g);
+    const int64_t groups = c_.one_in(3) ? c_.pick(divisors) : 1;
+    const int64_t made = groups * from_to(1, std::max<int64_t>(1, (large_ ? 96 : 24) / groups));
+    Sizes w{made, s[1] / groups}, strides, dilations, pads;
+    for (size_t i = 0; i < spatial; ++i) {
+      w.push_back(c_.pick(Sizes{1, 1, 3, 3, 2, 5}));
+      strides.push_back(c_.pick(Sizes{1, 1, 1, 2, 3}));
+      dilations.push_back(c_.one_in(5) ? 2 : 1);
+      pads.push_back(from_to(0, 2));
+      pads.push_back(c_.one_in(4) ? from_to(0, 2) : pads.back());
+    }
+    const auto taken = product_of(w) / made;
+    std::vector<NamedArg> args{{"x", x}, weights("weight", w, taken), {"groups", static_cast<int>(groups)}};
+    if (c_.one_in(2)) args.push_back(given("bias", random({made}, 0.5)));
+    if (!c_.one_in(3)) args.emplace_back("strides", ints(strides));
+    if (c_.one_in(3)) args.emplace_back("dilations", ints(dilations));
+    const char* kinds[] = {"valid", "same", "custom", "same_lower"};
+    const auto kind = c_.below(function_->opset >= Opset::ios16 ? 4 : 3);
+    args.emplace_back("pad_type", kinds[kind]);
+    if (kind == 2) args.emplace_back("pad", ints(pads));
+    keep(op("conv", std::move(args)));
+  }
+
+  void conv_transpose(Value* x) {
+    const Sizes s = sizes(x);
+    if (s.size() < 3 || s.size() > 4) return;
+    const int64_t groups = c_.one_in(4) && s[1] % 2 == 0 ? 2 : 1, made = from_to(1, 8);
+    Sizes w{s[1], made}, strides;
+    for (size_t i = 2; i < s.size(); ++i) {
+      w.push_back(from_to(1, 4));
+      strides.push_back(from_to(1, 2));
+    }
+    std::vector<NamedArg> args{{"x", x}, weights("weight", w, s[1] * 2), {"strides", ints(strides)}};
+    args.emplace_back("groups", static_cast<int>(groups));
+    if (c_.one_in(2)) args.push_back(given("bias", random({made * groups}, 0.5)));
+    args.emplace_back("pad_type", c_.one_in(2) ? "valid" : "same");
+    keep(op("conv_transpose", std::move(args)));
+  }
+
+  void linear(Value* x) {
+    const Sizes s = sizes(x);
+    const int64_t made = channels();
+    std::vector<NamedArg> args{{"x", x}, weights("weight", {made, s.back()}, s.back())};
+    if (c_.one_in(2)) args.push_back(given("bias", random({made}, 0.5)));
+    keep(op("linear", std::move(args)));
+  }
+
+  void matmul(Value* x) {
+    const Sizes s = sizes(x);
+    if (s.size() < 2) return;
+    const bool flip_x = c_.one_in(4), flip_y = c_.one_in(2);
+    const int64_t depth = flip_x ? s[s.size() - 2] : s.back(), made = channels();
+    Value* y = like(x);
+    if (c_.one_in(4)) {  // two values
+      keep(op("matmul", {{"x", x}, {"y", y}, {"transpose_x", flip_x}, {"transpose_y", !flip_x}}));
+      return;
+    }
+    Sizes w = flip_y ? Sizes{made, depth} : Sizes{depth, made};
+    if (c_.one_in(5) && s.size() == 3) w.insert(w.begin(), s[0]);
+    keep(op("matmul", {{"x", x}, weights("y", w, depth), {"transpose_x", flip_x}, {"transpose_y", flip_y}}));
+  }
+
+  void recurrent(Value* x) {
+    const Sizes s = sizes(x);
+    if (s.size() != 3) return;
+    const int64_t hidden = from_to(1, 6), batch = s[1];
+    const bool lstm = c_.one_in(2);
+    const int64_t gates = lstm ? 4 : 3;
+    std::vector<NamedArg> args{{"x", x},
+                               {"initial_h", random({batch, hidden}, 0.5)},
+                               {"weight_ih", random({gates * hidden, s[2]}, 0.5)},
+                               {"weight_hh", random({gates * hidden, hidden}, 0.5)}};
+    if (lstm) args.emplace_back("initial_c", random({batch, hidden}, 0.5));
+    if (c_.one_in(2)) args.emplace_back("bias", random({gates * hidden}, 0.5));
+    args.emplace_back("output_sequence", c_.one_in(2));
+    args.emplace_back("direction", c_.one_in(2) ? "forward" : "reverse");
+    auto made = builder_.append({lstm ? "lstm" : "gru", std::move(args), function_->unique_name("cell"), {}, {}});
+    if (!made.ok()) return;
+    for (size_t i = 0; i < (*made)->output_count(); ++i) keep((*made)->output(i));
+  }
+
+  // ---- elementwise
+
+  /// A constant that broadcasts to the value.
+  Tensor factors(const Value* x, double most, double middle) {
+    Sizes s = sizes(x);
+    switch (c_.below(6)) {
+      case 0: return c_.one_in(2) ? random({}, most, middle) : random({1}, most, middle);
+      case 1: break;
+      case 2: s = {s.back()}; break;
+      case 3:  // one row of several
+        for (size_t i = 0; i < s.size(); ++i)
+          if (c_.one_in(2)) s[i] = 1;
+        break;
+      default:  // one number for each channel
+        for (size_t i = 0; i < s.size(); ++i)
+          if (i != 1) s[i] = 1;
+        if (s.size() > 1 && c_.one_in(2)) s.erase(s.begin());
+    }
+    return random(s, most, middle);
+  }
+
+  void affine(Value* x) {
+    const char* names[] = {"add", "mul", "sub", "real_div", "maximum", "minimum"};
+    const auto which = c_.below(6);
+    const bool divides = which == 3;
+    Tensor t = divides ? factors(x, 0.5, 1.5) : factors(x, 1, c_.one_in(3) ? 1 : 0);
+    const bool first = c_.one_in(3) && !divides;
+    keep(first ? op(names[which], {given("x", t), {"y", x}}) : op(names[which], {{"x", x}, given("y", t)}));
+  }
+
+  void batch_norm(Value* x) {
+    const Sizes s = sizes(x);
+    if (s.size() < 3) return;
+    std::vector<NamedArg> args{{"x", x}, given("mean", random({s[1]}, 0.5)), given("variance", random({s[1]}, 0.5, 1))};
+    if (c_.one_in(2)) {
+      args.push_back(given("gamma", random({s[1]}, 1)));
+      args.push_back(given("beta", random({s[1]}, 0.5)));
+    }
+    if (c_.one_in(2)) args.emplace_back("epsilon", number(0.001));
+    keep(op("batch_norm", std::move(args)));
+  }
+
+  Value* activated(Value* x) {
+    const auto set = [&](std::string_view name, double alpha, double beta) {
+      return op(name, {{"x", x}, {"alpha", number(alpha)}, {"beta", number(beta)}});
+    };
+    switch (c_.below(20)) {
+      case 0: return op("relu6", {{"x", x}});
+      case 1: return op("sigmoid", {{"x", x}});
+      case 2: return op("tanh", {{"x", x}});
+      case 3: return op("silu", {{"x", x}});
+      case 4:
+        return op(
+            "gelu",
+            {{"x", x},
+             {"mode", c_.pick(std::vector<std::string>{"EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION"})}});
+      case 5: return op("leaky_relu", {{"x", x}, {"alpha", number(0.1)}});
+      case 6: return op("elu", {{"x", x}, {"alpha", number(0.7)}});
+      case 7: return op("softplus", {{"x", x}});
+      case 8: return op("softsign", {{"x", x}});
+      case 9:
+        return set("linear_activation", static_cast<double>(from_to(-4, 4)) / 2,
+                   static_cast<double>(from_to(-2, 2)) / 2);
+      case 10: return set("sigmoid_hard", 0.25, 0.5);
+      case 11: return set("scaled_tanh", 1.5, 0.5);
+      case 12: return set("clip", -0.5, 0.75);
+      case 13: return op("threshold", {{"x", x}, {"alpha", number(static_cast<double>(from_to(-2, 2)) / 4)}});
+      case 14: return op("abs", {{"x", x}});
+      case 15: return op("square", {{"x", x}});
+      case 16: {
+        const Sizes s = sizes(x);
+        return s.size() < 3 ? nullptr : op("prelu", {{"x", x}, {"alpha", random({s[1]}, 0.5)}});
+      }
+      default: return op("relu", {{"x", x}});
+    }
+  }
+
+  void activation(Value* x) { keep(activated(x)); }
+
+  /// -max(-x, b), and limits in a row.
+  void clamp(Value* x) {
+    if (c_.one_in(2)) {
+      Value* v = op("mul", {{"x", x}, {"y", number(-1)}});
+      v = op("maximum", {{"x", v}, {"y", number(-0.5)}});
+      return keep(op("mul", {{"x", v}, {"y", number(-1)}}));
+    }
+    Value* v = op("clip", {{"x", x}, {"alpha", number(-0.75)}, {"beta", number(0.5)}});
+    keep(op("clip", {{"x", v}, {"alpha", number(static_cast<double>(from_to(-4, 0)) / 4)}, {"beta", number(1)}}));
+  }
+
+  void power(Value* x) {
+    Value* positive = op("add", {{"x", op("abs", {{"x", x}})}, {"y", number(0.5)}});
+    switch (c_.below(4)) {
+      case 0: return keep(op("sqrt", {{"x", positive}}));
+      case 1: return keep(op("rsqrt", {{"x", positive}}));
+      case 2: return keep(op("pow", {{"x", positive}, {"y", number(static_cast<double>(from_to(-2, 3)) / 2)}}));
+      default: return keep(op("log", {{"x", positive}}));
+    }
+  }
+
+  Value* two(Value* x, Value* y) {
+    const char* names[] = {"add", "add", "mul", "sub", "maximum", "minimum"};
+    return op(names[c_.below(6)], {{"x", x}, {"y", y}});
+  }
+
+  void binary(Value* x) {
+    Value* y = like(x);
+    if (c_.one_in(3)) y = values_[c_.below(static_cast<uint32_t>(values_.size()))];
+    if (c_.one_in(3)) y = activated(x);
+    keep(c_.one_in(2) ? two(x, y) : two(y, x));
+  }
+
+  /// x * f(x), and the hard swish of several converters.
+  void gate(Value* x) {
+    const auto mul = [&](Value* a, Value* b) {
+      return c_.one_in(2) ? op("mul", {{"x", a}, {"y", b}}) : op("mul", {{"x", b}, {"y", a}});
+    };
+    switch (c_.below(4)) {
+      case 0: return keep(mul(x, op("sigmoid", {{"x", x}})));
+      case 1: {
+        Value* v = op("add", {{"x", x}, {"y", number(3)}});
+        v = op("relu6", {{"x", v}});
+        v = c_.one_in(2) ? op("mul", {{"x", v}, {"y", number(1.0 / 6)}}) : op("real_div", {{"x", v}, {"y", number(6)}});
+        return keep(mul(x, v));
+      }
+      case 2: {
+        Value* cut = op("thresholded_relu", {{"x", x}, {"alpha", number(-3)}});
+        return keep(mul(cut, op("sigmoid_hard", {{"x", cut}, {"alpha", number(1.0 / 6)}, {"beta", number(0.5)}})));
+      }
+      default: return keep(mul(x, activated(x)));
+    }
+  }
+
+  /// The exact and the approximate function, as converters write them out.
+  void gelu(Value* x) {
+    Value* half = nullptr;
+    if (c_.one_in(2)) {
+      Value* f = op("erf", {{"x", op("mul", {{"x", x}, {"y", number(std::sqrt(0.5))}})}});
+      half = op("add", {{"x", f}, {"y", number(1)}});
+    } else {
+      Value* cubed = op("mul", {{"x", op("pow", {{"x", x}, {"y", number(3)}})}, {"y", number(0.044715)}});
+      Value* sum = op("mul", {{"x", op("add", {{"x", x}, {"y", cubed}})}, {"y", number(std::sqrt(2 / M_PI))}});
+      half = op("add", {{"x", op("tanh", {{"x", sum}})}, {"y", number(1)}});
+    }
+    if (c_.one_in(2)) return keep(op("mul", {{"x", op("mul", {{"x", x}, {"y", half}})}, {"y", number(0.5)}}));
+    keep(op("mul", {{"x", op("mul", {{"x", x}, {"y", number(0.5)}})}, {"y", half}}));
+  }
+
+  /// A factor for each channel from the mean of the channel.
+  void excite(Value* x) {
+    const Sizes s = sizes(x);
+    if (s.size() != 4) return;
+    Value* v = op("reduce_mean", {{"x", x}, {"axes", ints({2, 3})}, {"keep_dims", true}});
+    const int64_t squeezed = from_to(1, 8);
+    v = op("conv", {{"x", v}, weights("weight", {squeezed, s[1], 1, 1}, s[1])});
+    v = op("relu", {{"x", v}});
+    v = op("conv", {{"x", v}, weights("weight", {s[1], squeezed, 1, 1}, squeezed)});
+    v = c_.one_in(2) ? op("sigmoid", {{"x", v}}) : op("sigmoid_hard", {{"x", v}});
+    keep(op("mul", {{"x", x}, {"y", v}}));
+  }
+
+  void casts(Value* x) {
+    const char* other = dtype_ == DType::fp16 ? "fp32" : "fp16";
+    Value* v = op("cast", {{"x", x}, {"dtype", other}});
+    if (c_.one_in(2)) v = op("relu", {{"x", v}});
+    keep(op("cast", {{"x", v}, {"dtype", dtype_ == DType::fp16 ? "fp16" : "fp32"}}));
+  }
+
+  void choose(Value* x) {
+    Sizes s = sizes(x);
+    for (int64_t& n : s)
+      if (c_.one_in(3)) n = 1;
+    Tensor mask = Tensor::zeros(DType::boolean, Shape(s)).value();
+    for (int64_t i = 0; i < mask.count(); ++i) store_i64(mask.view(), i, static_cast<int64_t>(random_() % 2));
+    keep(op("select", {given("cond", mask), {"a", x}, {"b", like(x)}}));
+  }
+
+  // ---- movement
+
+  Sizes permutation(size_t rank) {
+    Sizes p(rank);
+    std::iota(p.begin(), p.end(), 0);
+    switch (c_.below(4)) {
+      case 0:  // channels last
+        if (rank > 2) std::rotate(p.begin() + 1, p.begin() + 2, p.end());
+        break;
+      case 1:  // channels first
+        if (rank > 2) std::rotate(p.begin() + 1, p.end() - 1, p.end());
+        break;
+      case 2: std::swap(p[rank - 1], p[rank - 2]); break;
+      default: std::shuffle(p.begin(), p.end(), random_);
+    }
+    return p;
+  }
+
+  void transpose(Value* x) {
+    const size_t rank = sizes(x).size();
+    if (rank < 2) return;
+    const Sizes p = permutation(rank);
+    Value* v = op("transpose", {{"x", x}, {"perm", ints(p)}});
+    keep(v);
+    if (v == nullptr || !c_.one_in(2)) return;
+    // Work in the other order, and back.
+    Sizes back(rank);
+    for (size_t i = 0; i < rank; ++i) back[static_cast<size_t>(p[i])] = static_cast<int64_t>(i);
+    v = c_.one_in(2) ? activated(v) : op("add", {{"x", v}, given("y", factors(v, 1, 0))});
+    keep(op("transpose", {{"x", v}, {"perm", ints(back)}}));
+  }
+
+  void reshape(Value* x) {
+    Sizes s = sizes(x);
+    const auto rank = s.size();
+    if (c_.one_in(2) && rank > 1) {  // merges two dimensions
+      const size_t i = c_.below(static_cast<uint32_t>(rank - 1));
+      s[i] *= s[i + 1];
+      s.erase(s.begin() + static_cast<int64_t>(i) + 1);
+    } else if (rank < 5) {  // splits one
+      const size_t i = c_.below(static_cast<uint32_t>(rank));
+      Sizes divisors;
+      for (int64_t d = 1; d <= s[i]; ++d)
+        if (s[i] % d == 0) divisors.push_back(d);
+      const int64_t d = c_.pick(divisors);
+      s[i] /= d;
+      s.insert(s.begin() + static_cast<int64_t>(i), d);
+    }
+    if (c_.one_in(4)) s[c_.below(static_cast<uint32_t>(s.size()))] = -1;
+    keep(op("reshape", {{"x", x}, {"shape", ints(s)}}));
+  }
+
+  /// A shape that the program computes: the first size, and the rest in one.
+  void measured(Value* x) {
+    Value* shape = builder_.op("shape", {{"x", x}}, function_->unique_name("shape")).value();
+    auto first =
+        builder_.op("slice_by_index", {{"x", shape}, {"begin", ints({0})}, {"end", ints({1})}, {"stride", ints({1})}},
+                    function_->unique_name("first"));
+    if (!first.ok()) return;
+    auto rest = builder_.constant(function_->unique_name("rest"), ints({-1}));
+    auto wanted = builder_.op("concat", {{"values", std::vector<Value*>{*first, *rest}}, {"axis", 0}},
+                              function_->unique_name("wanted"));
+    if (!wanted.ok()) return;
+    auto made = builder_.op("reshape", {{"x", x}, {"shape", *wanted}}, function_->unique_name("measured"));
+    if (!made.ok() || !(*made)->type.is_ranked()) return;
+    // The sizes are known here, even if the inference does not follow them.
+    (*made)->type =
+        Type::tensor(dtype_, Shape{sizes(x)[0], x->type.shape().count() / std::max<int64_t>(sizes(x)[0], 1)});
+    keep(*made);
+  }
+
+  void squeeze(Value* x) {
+    const Sizes s = sizes(x);
+    if (c_.one_in(2) && s.size() < 5)
+      return keep(op("expand_dims", {{"x", x}, {"axes", ints({from_to(0, static_cast<int64_t>(s.size()))})}}));
+    if (std::find(s.begin(), s.end(), 1) != s.end() && s.size() > 2) keep(op("squeeze", {{"x", x}}));
+  }
+
+  void pad(Value* x) {
+    const Sizes s = sizes(x);
+    const auto padded = 1 + c_.below(static_cast<uint32_t>(std::min<size_t>(s.size(), 2)));
+    Sizes margins;
+    for (uint32_t i = 0; i < 2 * padded; ++i) margins.push_back(from_to(0, 2));
+    const char* modes[] = {"constant", "constant", "reflect", "replicate"};
+    const auto mode = c_.below(4);
+    std::vector<NamedArg> args{{"x", x}, {"pad", ints(margins)}, {"mode", modes[mode]}};
+    if (mode < 2) args.emplace_back("constant_val", number(c_.one_in(3) ? 0.5 : 0));
+    keep(op("pad", std::move(args)));
+  }
+
+  void pool(Value* x) {
+    const Sizes s = sizes(x);
+    if (s.size() < 3 || s.size() > 5) return;
+    Sizes kernel, strides, pads;
+    for (size_t i = 2; i < s.size(); ++i) {
+      kernel.push_back(from_to(1, 3));
+      strides.push_back(from_to(1, 2));
+      for (int side = 0; side < 2; ++side) pads.push_back(from_to(0, kernel.back() - 1));
+    }
+    const char* kinds[] = {"valid", "same", "custom"};
+    const auto kind = c_.below(3);
+    const bool average = c_.one_in(2);
+    std::vector<NamedArg> args{
+        {"x", x}, {"kernel_sizes", ints(kernel)}, {"strides", ints(strides)}, {"pad_type", kinds[kind]}};
+    if (kind == 2) args.emplace_back("pad", ints(pads));
+    if (average) args.emplace_back("exclude_padding_from_average", c_.one_in(2));
+    keep(op(average ? "avg_pool" : "max_pool", std::move(args)));
+  }
+
+  void concat(Value* x) {
+    const auto axis = c_.below(static_cast<uint32_t>(sizes(x).size()));
+    std::vector<Value*> parts{x};
+    for (Value* v : values_) {
+      Sizes a = sizes(v), b = sizes(x);
+      if (a.size() != b.size()) continue;
+      a[axis] = b[axis] = 1;
+      if (a == b && c_.one_in(2) && parts.size() < 4) parts.push_back(v);
+    }
+    if (c_.one_in(3)) parts.push_back(x);
+    if (c_.one_in(3)) std::reverse(parts.begin(), parts.end());
+    keep(op("concat", {{"values", parts}, {"axis", static_cast<int>(axis)}, {"interleave", c_.one_in(6)}}));
+  }
+
+  void stack(Value* x) {
+    if (sizes(x).size() > 4) return;
+    keep(op("stack", {{"values", std::vector<Value*>{x, like(x)}},
+                      {"axis", static_cast<int>(c_.below(static_cast<uint32_t>(sizes(x).size())))}}));
+  }
+
+  void split(Value* x) {
+    const Sizes s = sizes(x);
+    const auto axis = c_.below(static_cast<uint32_t>(s.size()));
+    const int64_t n = s[axis] % 3 == 0 ? 3 : s[axis] % 2 == 0 ? 2 : 0;
+    if (n == 0) return;
+    auto made = builder_.append({"split",
+                                 {{"x", x}, {"num_splits", static_cast<int>(n)}, {"axis", static_cast<int>(axis)}},
+                                 function_->unique_name("split"),
+                                 {},
+                                 {}});
+    if (!made.ok()) return;
+    for (size_t i = 0; i < (*made)->output_count(); ++i) keep((*made)->output(i));
+    if (c_.one_in(2)) keep(two((*made)->output(0), (*made)->output(1)));
+  }
+
+  void slice(Value* x) {
+    const Sizes s = sizes(x);
+    Sizes begin, end, stride;
+    for (const int64_t n : s) {
+      const bool whole = c_.one_in(2);
+      begin.push_back(whole ? 0 : from_to(0, n - 1));
+      end.push_back(whole ? n : from_to(begin.back() + 1, n));
+      stride.push_back(whole || !c_.one_in(4) ? 1 : 2);
+    }
+    keep(op("slice_by_index", {{"x", x}, {"begin", ints(begin)}, {"end", ints(end)}, {"stride", ints(stride)}}));
+  }
+
+  void gather(Value* x) {
+    const Sizes s = sizes(x);
+    const auto axis = c_.below(static_cast<uint32_t>(s.size()));
+    if (c_.one_in(3)) return keep(op("reverse", {{"x", x}, {"axes", ints({static_cast<int64_t>(axis)})}}));
+    Sizes indices;
+    for (int64_t n = from_to(1, 4); n > 0; --n) indices.push_back(from_to(0, s[axis] - 1));
+    keep(op("gather", {{"x", x}, given("indices", ints(indices)), {"axis", static_cast<int>(axis)}}));
+  }
+
+  void tile(Value* x) {
+    Sizes reps;
+    for (size_t i = 0; i < sizes(x).size(); ++i) reps.push_back(c_.one_in(3) ? 2 : 1);
+    keep(op("tile", {{"x", x}, {"reps", ints(reps)}}));
+  }
+
+  /// Moves blocks between channels and space, and channels between groups.
+  void shuffle(Value* x) {
+    const Sizes s = sizes(x);
+    if (s.size() != 4) return;
+    switch (c_.below(4)) {
+      case 0: return keep(op("pixel_shuffle", {{"x", x}, {"upscale_factor", 2}}));
+      case 1: return keep(op("space_to_depth", {{"x", x}, {"block_size", 2}}));
+      case 2: return keep(op("depth_to_space", {{"x", x}, {"block_size", 2}}));
+      default: {
+        if (s[1] % 2 != 0) return;
+        Value* v = op("reshape", {{"x", x}, {"shape", ints({s[0], 2, s[1] / 2, s[2], s[3]})}});
+        v = op("transpose", {{"x", v}, {"perm", ints({0, 2, 1, 3, 4})}});
+        return keep(op("reshape", {{"x", v}, {"shape", ints(s)}}));
+      }
+    }
+  }
+
+  void resize(Value* x) {
+    if (sizes(x).size() != 4) return;
+    const int height = 1 + static_cast<int>(c_.below(2)), width = 1 + static_cast<int>(c_.below(3));
+    if (c_.one_in(2))
+      return keep(
+          op("upsample_nearest_neighbor", {{"x", x}, {"scale_factor_height", height}, {"scale_factor_width", width}}));
+    keep(op(
+        "upsample_bilinear",
+        {{"x", x}, {"scale_factor_height", height}, {"scale_factor_width", width}, {"align_corners", c_.one_in(2)}}));
+  }
+
+  // ---- reductions and norms
+
+  Sizes some_axes(size_t rank) {
+    Sizes axes;
+    for (size_t i = 0; i < rank; ++i)
+      if (c_.one_in(2)) axes.push_back(static_cast<int64_t>(i) - (c_.one_in(4) ? static_cast<int64_t>(rank) : 0));
+    if (axes.empty()) axes.push_back(-1);
+    return axes;
+  }
+
+  void reduce(Value* x) {
+    const char* names[] = {"reduce_mean", "reduce_sum",        "reduce_max",
+                           "reduce_min",  "reduce_sum_square", "reduce_l2_norm"};
+    keep(op(names[c_.below(6)], {{"x", x}, {"axes", ints(some_axes(sizes(x).size()))}, {"keep_dims", !c_.one_in(3)}}));
+  }
+
+  void softmax(Value* x) {
+    const auto rank = static_cast<int64_t>(sizes(x).size());
+    keep(op("softmax", {{"x", x}, {"axis", static_cast<int>(from_to(-rank, rank - 1))}}));
+  }
+
+  void norm(Value* x) {
+    const Sizes s = sizes(x);
+    switch (c_.below(4)) {
+      case 0: {
+        std::vector<NamedArg> args{{"x", x}, {"axes", ints({-1})}, {"epsilon", number(0.001)}};
+        if (c_.one_in(2)) args.push_back(given("gamma", random({s.back()}, 1)));
+        if (c_.one_in(2)) args.push_back(given("beta", random({s.back()}, 1)));
+        return keep(op("layer_norm", std::move(args)));
+      }
+      case 1: {
+        if (s.size() < 3) return;
+        std::vector<NamedArg> args{{"x", x}, {"epsilon", number(0.01)}};
+        if (c_.one_in(2)) {
+          args.push_back(given("gamma", random({s[1]}, 1)));
+          args.push_back(given("beta", random({s[1]}, 1)));
+        }
+        return keep(op("instance_norm", std::move(args)));
+      }
+      case 2: return s.size() < 3 ? void() : keep(op("l2_norm", {{"x", x}, {"epsilon", number(0.01)}}));
+      default:
+        if (s.size() < 3) return;
+        return keep(op("local_response_norm", {{"x", x}, {"size", 3}, {"alpha", number(0.1)}, {"k", number(1)}}));
+    }
+  }
+
+  /// Layer, RMS and group norms, written out.
+  void written_norm(Value* x) {
+    Sizes s = sizes(x);
+    const bool groups = s.size() == 4 && s[1] % 2 == 0 && c_.one_in(2);
+    Value* v = x;
+    if (groups) v = op("reshape", {{"x", x}, {"shape", ints({s[0], 2, s[1] / 2, s[2], s[3]})}});
+    const Sizes axes = groups ? Sizes{2, 3, 4} : s.size() == 4 && c_.one_in(2) ? Sizes{1} : Sizes{-1};
+    const auto mean = [&](Value* of) {
+      return op("reduce_mean", {{"x", of}, {"axes", ints(axes)}, {"keep_dims", true}});
+    };
+    Value* centred = c_.one_in(4) ? v : op("sub", {{"x", v}, {"y", mean(v)}});
+    Value* variance = mean(c_.one_in(2) ? op("square", {{"x", centred}}) : op("mul", {{"x", centred}, {"y", centred}}));
+    Value* shifted = op("add", {{"x", variance}, {"y", number(0.01)}});
+    if (c_.one_in(2))
+      v = op("mul", {{"x", centred}, {"y", op("rsqrt", {{"x", shifted}})}});
+    else
+      v = op("real_div", {{"x", centred}, {"y", op("sqrt", {{"x", shifted}})}});
+    if (groups) v = op("reshape", {{"x", v}, {"shape", ints(s)}});
+    if (v != nullptr && c_.one_in(2)) v = op("mul", {{"x", v}, given("y", factors(v, 1, 0))});
+    if (v != nullptr && c_.one_in(2)) v = op("add", {{"x", v}, given("y", factors(v, 1, 0))});
+    keep(v);
+  }
+
+  /// Heads of query, key and value from one value or from two.
+  void attention(Value* x) {
+    const Sizes s = sizes(x);
+    if (s.size() != 3) return;
+    const int64_t heads = from_to(1, 3), size = from_to(1, 4), width = heads * size;
+    Value* memory = c_.one_in(3) ? like(x) : x;
+    const auto projected = [&](Value* from, bool transposed) -> Value* {
+      Value* v = op("linear", {{"x", from}, weights("weight", {width, s[2]}, s[2]), {"bias", random({width}, 0.3)}});
+      v = op("reshape", {{"x", v}, {"shape", ints({s[0], s[1], heads, size})}});
+      return op("transpose", {{"x", v}, {"perm", ints(transposed ? Sizes{0, 2, 3, 1} : Sizes{0, 2, 1, 3})}});
+    };
+    const bool transposed = c_.one_in(2);
+    Value *query = projected(x, false), *key = projected(memory, transposed), *value = projected(memory, false);
+    const double scale = 1 / std::sqrt(static_cast<double>(size));
+    if (c_.one_in(2)) query = op("mul", {{"x", query}, {"y", number(scale)}});
+    Value* v = nullptr;
+    if (function_->opset >= Opset::ios18 && !transposed && c_.one_in(2)) {
+      std::vector<NamedArg> args{{"query", query}, {"key", key}, {"value", value}};
+      if (c_.one_in(2)) args.emplace_back("attn_mask", random({s[1], s[1]}, 2));
+      v = op("scaled_dot_product_attention", std::move(args));
+    } else {
+      v = op("matmul", {{"x", query}, {"y", key}, {"transpose_y", !transposed}});
+      if (c_.one_in(2)) v = op("mul", {{"x", v}, {"y", number(0.7)}});
+      if (c_.one_in(2)) v = op("add", {{"x", v}, given("y", random({s[1], s[1]}, 2))});
+      v = op("softmax", {{"x", v}, {"axis", -1}});
+      v = op("matmul", {{"x", v}, {"y", value}});
+    }
+    if (c_.one_in(4)) keep(v);
+    v = op("transpose", {{"x", v}, {"perm", ints({0, 2, 1, 3})}});
+    keep(op("reshape", {{"x", v}, {"shape", ints({s[0], s[1], width})}}));
+  }
+
+  Choices& c_;
+  std::unique_ptr<Function> function_;
+  Builder builder_;
+  std::mt19937 random_;  // values of constants, which need no choices of their own
+  DType dtype_;
+  bool large_;  // sizes for which kernels have other tiles
+  std::vector<Value*> values_;
+  Case out_;
+};
+
+}  // namespace
+
+Case random_network(Choices& choices) { return Network(choices).make(); }
+
+}  // namespace moka::conformance

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "conformance/grid_util.h"
+
+/// Random networks of several operations, in the combinations that passes, planner and kernels treat specially:
+/// scales and shifts around layers with weights, activations, moved dimensions, branches that meet again, attention,
+/// and functions written as chains of simpler ones.
+///
+///     SeededChoices choices("network 7");
+///     const Case c = random_network(choices);
+///     EXPECT_EQ(network_disagreement(c), "") << c.program;
+namespace moka::conformance {
+
+/// A network of up to 14 parts with its inputs, without outputs. All operations have known sizes, unless the draw
+/// makes sizes of the inputs flexible.
+Case random_network(Choices& choices);
+
+/// Runs the case in every column. Returns an empty string when all columns agree with the first. Otherwise it names the
+/// column, the result and the difference. Results may differ by the column's rounding and by how far the result moves
+/// with the last bits of the inputs. float16 is compared where columns compute it in float32.
+std::string network_disagreement(const Case& c);
+
+}  // namespace moka::conformance

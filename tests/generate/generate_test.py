@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from sources import write_accumulator, write_everything, write_sum
+from sources import write_accumulator, write_alike, write_everything, write_sum
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -193,6 +194,22 @@ class Generate(unittest.TestCase):
             "@available(macOS, unavailable)",
         ):
             self.assertIn(declaration, text)
+
+    @unittest.skipUnless(shutil.which("clang"), "clang is not installed (tools/setup --fuzz)")
+    def test_fields_of_objective_c_have_setters_of_their_own(self):
+        header, source = self.objective_c(write_alike(self.folder))
+        for name in ("picture", "Picture_2", "x", "X_2", "y", "yShapedArray"):
+            self.assertEqual(len(re.findall(rf"@property .*\b{name};", header)), 1, name)
+        for name in ("setPicture", "setPicture_2"):
+            self.assertEqual(source.count(f"- (void){name}:("), 1, name)
+
+    def test_fields_of_swift_have_names_of_their_own(self):
+        (file,) = self.generate(write_alike(self.folder), "Swift")
+        text = file.read_text()
+        for name in ("picture", "Picture_2", "x", "X", "y", "yShapedArray", "yShapedArray_2", "yShapedArray_2ShapedArray"):
+            self.assertEqual(len(re.findall(f"    var {name}: ", text)), 1, name)
+        for name in ("setPicture", "setPicture_2"):
+            self.assertEqual(text.count(f"func {name}(with "), 2, name)
 
     def test_lines_without_a_language_give_objective_c(self):
         printed = run(PROGRAM, "generate", write_sum(self.folder), self.folder / "out")

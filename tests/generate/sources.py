@@ -89,3 +89,10 @@ def write_accumulator(folder):
 def write_everything(folder, spec_version=7):
     """A model that is only described: its program has other inputs."""
     return write_program(folder / "Everything 2.mlmodelc", SUM, EVERYTHING, RESULTS, spec_version=spec_version)
+
+
+def write_alike(folder):
+    """A model, only described. Code for two of its fields would have the same setter, or another field's name."""
+    return write_program(folder / "Alike.mlmodelc", SUM,
+                         [image("picture"), image("Picture"), array_feature("x", [2]), array_feature("X", [2])],
+                         [array_feature("y", [2]), array_feature("yShapedArray", [2])])

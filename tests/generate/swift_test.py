@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from generate_test import HERE, LIBRARY, PROGRAM, ROOT, prepare_package, run
-from sources import write_accumulator, write_everything, write_sum
+from sources import write_accumulator, write_alike, write_everything, write_sum
 
 # Packages that the system has in its own version.
 SYSTEMS_OWN = ("ld-linux", "libc.so", "libm.so", "libgcc_s.so", "libstdc++.so", "libpthread", "libdl.so", "librt.so")
@@ -30,7 +30,7 @@ def main(system):
     shutil.copy(LIBRARY, folder / "lib" / LIBRARY.resolve().name.rsplit(".", 1)[0])
     sources = []
     for version in ("5", "6"):
-        for model in (write_sum(folder), write_accumulator(folder), write_everything(folder)):
+        for model in (write_sum(folder), write_accumulator(folder), write_everything(folder), write_alike(folder)):
             done = run(PROGRAM, "generate", model, folder, "--language", "Swift", "--swift-version", version)
             sources += [Path(line).name for line in done.splitlines()]
             if version == "5":

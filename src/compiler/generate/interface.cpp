@@ -41,7 +41,14 @@ std::vector<Field> fields(const std::vector<import::FeatureDescription>& feature
   for (const auto& feature : features) {
     const std::string first = identifier(feature.name, naming);
     std::string name = first;
-    for (int n = 2; !taken.insert(name).second; ++n) name = cat(first, "_", n);
+    const auto names = [&] {
+      std::vector<std::string> all{name};
+      if (naming.accessors != nullptr) std::ranges::move(naming.accessors(feature, name), std::back_inserter(all));
+      return all;
+    };
+    const auto is_taken = [&](const std::string& made) { return taken.count(made) > 0; };
+    for (int n = 2; std::ranges::any_of(names(), is_taken); ++n) name = cat(first, "_", n);
+    for (std::string& made : names()) taken.insert(std::move(made));
     out.push_back({feature, name});
   }
   return out;

@@ -29,6 +29,8 @@ struct Naming {
   bool letters_beyond_ascii = false;
   std::string_view reserved;  ///< names that are not free (reserved.h)
   std::string_view types{};   ///< types that the generated code uses, reserved too
+  /// The names that the code has because of a field called `name`, such as its setter; null: none.
+  std::vector<std::string> (*accessors)(const import::FeatureDescription&, const std::string& name) = nullptr;
 };
 
 /// Characters that are not allowed in names become underscores. A leading digit gets an underscore in front, a reserved

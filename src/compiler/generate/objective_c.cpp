@@ -5,9 +5,15 @@
 
 namespace moka::compiler {
 
+namespace {
+std::vector<std::string> setters_of(const import::FeatureDescription&, const std::string& name) {
+  return {"set" + capitalized(name)};
+}
+}  // namespace
+
 Sources write_objective_c(const import::ModelDescription& description, const std::string& model_name) {
   const objective_c::Writer writer{
-      describe_interface(description, model_name, {true, objective_c_reserved, core_ml_types})};
+      describe_interface(description, model_name, {true, objective_c_reserved, core_ml_types, setters_of})};
   const std::string& name = writer.model.class_name;
   const auto head = [&](const char* extension) {
     return cat("//\n// ", name, extension, "\n//\n// Generated from the model; edits are lost.\n//\n\n");

@@ -126,6 +126,20 @@ TEST_P(Products, WeightsThatAreReadAsTheyAreStored) {
   }
 }
 
+TEST_P(Products, BatchesOfStoredWeights) {
+  for (int batch : {1, 2})
+    for (bool transposed : {false, true}) {
+      Region g(GetParam());
+      kernel::StoredConstant stored;
+      stored.elements = codes(DType::uint4, transposed ? Shape{batch, 24, 40} : Shape{batch, 40, 24});
+      stored.table = g.random({1, 1, 1, 16});
+      g.expect_same({g.op("matmul", {{"x", g.input({batch, 9, 40})},
+                                     {"y", g.stored(stored)},
+                                     {"transpose_x", false},
+                                     {"transpose_y", transposed}})});
+    }
+}
+
 TEST_P(Products, Equations) {
   struct {
     const char* equation;

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <numeric>
-#include <random>
 
-#include "ir/op_def.h"
+#include "conformance/network_values_util.h"
 #include "ir/text_printer.h"
 
 namespace moka::conformance {
@@ -15,22 +13,11 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kMostElements = 6'000, kMostOfLarge = 60'000;  // of one value
 constexpr uint32_t kMostParts = 14;
 
-using Sizes = std::vector<int64_t>;
-
-int64_t product_of(const Sizes& s) { return std::accumulate(s.begin(), s.end(), int64_t{1}, std::multiplies<>()); }
-
-class Network {
+class Network : NetworkValues {
  public:
-  explicit Network(Choices& c)
-      : c_(c),
-        function_(std::make_unique<Function>("main", opset_of(c))),
-        builder_(ops::table(), function_->body()),
-        random_(c.below(1 << 16)),
-        dtype_(c.one_in(4) ? DType::fp16 : DType::fp32),
-        large_(c.one_in(8)) {}
+  explicit Network(Choices& c) : NetworkValues(c) {}
 
   Case make() {
     add_input();
@@ -56,10 +43,6 @@ class Network {
  private:
   using Part = void (Network::*)(Value*);
 
-  static Opset opset_of(Choices& c) {
-    return c.pick(std::vector{Opset::ios15, Opset::ios16, Opset::ios17, Opset::ios18});
-  }
-
   /// Inputs have unknown sizes, and the sizes of all results follow from theirs.
   void forget_sizes(Function& f) {
     const auto forget = [](Value& v, const auto& which) {
@@ -74,14 +57,6 @@ class Network {
 
   // ---- values
 
-  int64_t from_to(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(c_.below(static_cast<uint32_t>(high - low + 1)));
-  }
-
-  int64_t channels() {
-    return c_.pick(large_ ? Sizes{16, 24, 32, 48, 64, 65, 96, 128} : Sizes{1, 2, 3, 4, 5, 6, 8, 12, 16, 17, 20, 32});
-  }
-
   void add_input() {
     Sizes s;
     switch (c_.below(5)) {
@@ -94,40 +69,6 @@ class Network {
     Value* v = function_->body().add_input(cat("x", out_.inputs.size()), Type::tensor(dtype_, t.shape()));
     out_.inputs.push_back({v->name, t});
     values_.push_back(v);
-  }
-
-  Tensor random(const Sizes& s, double most, double middle = 0) {
-    std::uniform_real_distribution<double> draw(middle - most, middle + most);
-    Tensor t = Tensor::zeros(dtype_, Shape(s)).value();
-    for (int64_t i = 0; i < t.count(); ++i) store_f64(t.view(), i, draw(random_));
-    return t;
-  }
-
-  Tensor number(double v) {
-    Tensor t = Tensor::zeros(dtype_, Shape{}).value();
-    store_f64(t.view(), 0, v);
-    return t;
-  }
-
-  /// A constant argument: a `const` operation or an inline constant.
-  NamedArg given(const char* name, Tensor t) {
-    if (c_.one_in(2)) return {name, std::move(t)};
-    return {name, builder_.constant(function_->unique_name("w"), std::move(t)).value()};
-  }
-
-  static Sizes sizes(const Value* v) { return {v->type.shape().dims().begin(), v->type.shape().dims().end()}; }
-
-  /// Appends an operation. nullptr: it does not fit.
-  Value* op(std::string_view name, std::vector<NamedArg> args) {
-    for (const NamedArg& a : args)
-      for (const Value* v : a.values)
-        if (v == nullptr) return nullptr;
-    auto made = builder_.op(name, std::move(args), function_->unique_name(std::string(name)));
-    if (!made.ok()) return nullptr;
-    const Type& t = (*made)->type;
-    if (!t.is_tensor() || !t.is_concrete() || t.shape().count() > (large_ ? kMostOfLarge : kMostElements))
-      return nullptr;
-    return *made;
   }
 
   void keep(Value* v) {
@@ -147,8 +88,6 @@ class Network {
     return all.empty() ? x : c_.pick(all);
   }
 
-  Tensor ints(const Sizes& v) { return Tensor::i32(v); }
-
   void add_part() {
     static constexpr Part kParts[] = {
         &Network::conv,       &Network::conv,       &Network::conv,         &Network::conv_transpose,
@@ -167,34 +106,6 @@ class Network {
   }
 
   // ---- layers with weights
-
-  /// Weights for `taken` products per result. Possibly compressed.
-  NamedArg weights(const char* name, const Sizes& s, int64_t taken) {
-    const double most = 1.5 / std::sqrt(static_cast<double>(std::max<int64_t>(taken, 1)));
-    if (function_->opset < Opset::ios16 || !c_.one_in(4)) return given(name, random(s, most));
-    // A palette of four numbers.
-    std::vector<NamedArg> args;
-    std::vector<std::byte> indices(static_cast<size_t>((product_of(s) + 3) / 4));
-    for (std::byte& b : indices) b = static_cast<std::byte>(random_() % 256);
-    Value* v = nullptr;
-    if (function_->opset >= Opset::ios18) {
-      Sizes table(s.size() + 2, 1);
-      table[s.size()] = 4;
-      auto packed = Tensor::zeros(DType::uint2, Shape(s));
-      if (packed.ok()) {
-        for (int64_t i = 0; i < packed->count(); ++i) store_i64(packed->view(), i, static_cast<int64_t>(random_() % 4));
-        v = op("constexpr_lut_to_dense", {{"indices", *packed}, {"lut", random(table, most)}});
-      }
-    } else {
-      Tensor bytes = Tensor::zeros(DType::uint8, Shape{static_cast<int64_t>(indices.size())}).value();
-      for (int64_t i = 0; i < bytes.count(); ++i)
-        store_i64(bytes.view(), i, static_cast<int64_t>(indices[static_cast<size_t>(i)]));
-      Tensor shape = Tensor::zeros(DType::uint32, Shape{static_cast<int64_t>(s.size())}).value();
-      for (size_t i = 0; i < s.size(); ++i) store_i64(shape.view(), static_cast<int64_t>(i), s[i]);
-      v = op("constexpr_lut_to_dense", {{"indices", bytes}, {"lut", random({4}, most)}, {"shape", shape}});
-    }
-    return v == nullptr ? given(name, random(s, most)) : NamedArg(name, v);
-  }
 
   void conv(Value* x) {
     const Sizes s = sizes(x);
@@ -760,12 +671,6 @@ class Network {
     keep(op("reshape", {{"x", v}, {"shape", ints({s[0], s[1], width})}}));
   }
 
-  Choices& c_;
-  std::unique_ptr<Function> function_;
-  Builder builder_;
-  std::mt19937 random_;  // values of constants, which need no choices of their own
-  DType dtype_;
-  bool large_;  // sizes for which kernels have other tiles
   std::vector<Value*> values_;
   Case out_;
 };

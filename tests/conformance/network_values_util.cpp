@@ -1,0 +1,134 @@
+#include "conformance/network_values_util.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace moka::conformance {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kMostElements = 6'000, kMostOfLarge = 60'000;  // of one value
+
+Opset opset_of(Choices& c) { return c.pick(std::vector{Opset::ios15, Opset::ios16, Opset::ios17, Opset::ios18}); }
+
+}  // namespace
+
+NetworkValues::NetworkValues(Choices& c)
+    : c_(c),
+      function_(std::make_unique<Function>("main", opset_of(c))),
+      builder_(ops::table(), function_->body()),
+      random_(c.below(1 << 16)),
+      dtype_(c.one_in(4) ? DType::fp16 : DType::fp32),
+      large_(c.one_in(8)) {}
+
+int64_t NetworkValues::from_to(int64_t low, int64_t high) {
+  return low + static_cast<int64_t>(c_.below(static_cast<uint32_t>(high - low + 1)));
+}
+
+int64_t NetworkValues::channels() {
+  return c_.pick(large_ ? Sizes{16, 24, 32, 48, 64, 65, 96, 128} : Sizes{1, 2, 3, 4, 5, 6, 8, 12, 16, 17, 20, 32});
+}
+
+Tensor NetworkValues::random(const Sizes& s, double most, double middle) {
+  std::uniform_real_distribution<double> draw(middle - most, middle + most);
+  Tensor t = Tensor::zeros(dtype_, Shape(s)).value();
+  for (int64_t i = 0; i < t.count(); ++i) store_f64(t.view(), i, draw(random_));
+  return t;
+}
+
+Tensor NetworkValues::number(double v) {
+  Tensor t = Tensor::zeros(dtype_, Shape{}).value();
+  store_f64(t.view(), 0, v);
+  return t;
+}
+
+NamedArg NetworkValues::given(const char* name, Tensor t) {
+  if (c_.one_in(2)) return {name, std::move(t)};
+  return {name, builder_.constant(function_->unique_name("w"), std::move(t)).value()};
+}
+
+Value* NetworkValues::op(std::string_view name, std::vector<NamedArg> args) {
+  for (const NamedArg& a : args)
+    for (const Value* v : a.values)
+      if (v == nullptr) return nullptr;
+  auto made = builder_.op(name, std::move(args), function_->unique_name(std::string(name)));
+  if (!made.ok()) return nullptr;
+  const Type& t = (*made)->type;
+  if (!t.is_tensor() || !t.is_concrete() || t.shape().count() > (large_ ? kMostOfLarge : kMostElements)) return nullptr;
+  return *made;
+}
+
+NamedArg NetworkValues::weights(const char* name, const Sizes& s, int64_t taken) {
+  const double most = 1.5 / std::sqrt(static_cast<double>(std::max<int64_t>(taken, 1)));
+  Value* v = nullptr;
+  if (function_->opset >= Opset::ios16 && c_.one_in(3)) {
+    const bool blocks = function_->opset >= Opset::ios18;
+    if (c_.one_in(2))
+      v = blocks ? palettes(s, most) : palette(s, most);
+    else
+      v = blocks ? blockwise(s, most) : affine_weights(s, most);
+  }
+  return v == nullptr ? given(name, random(s, most)) : NamedArg(name, v);
+}
+
+Tensor NetworkValues::codes(DType dtype, const Sizes& s) {
+  Tensor t = Tensor::zeros(dtype, Shape(s)).value();
+  for (int64_t i = 0; i < t.count(); ++i) store_i64(t.view(), i, static_cast<int64_t>(random_()));
+  return t;
+}
+
+/// Some divisor of `n`; often n or 1.
+int64_t NetworkValues::divisor(int64_t n) {
+  Sizes all{1, n};
+  for (int64_t d = 2; d < n; ++d)
+    if (n % d == 0) all.push_back(d);
+  return c_.pick(all);
+}
+
+/// iOS16: one table, codes of 1, 2, 4 or 8 bits in bytes.
+Value* NetworkValues::palette(const Sizes& s, double most) {
+  const int64_t bits = c_.pick(Sizes{1, 2, 4, 8});
+  Tensor shape = Tensor::zeros(DType::uint32, Shape{static_cast<int64_t>(s.size())}).value();
+  for (size_t i = 0; i < s.size(); ++i) store_i64(shape.view(), static_cast<int64_t>(i), s[i]);
+  return op("constexpr_lut_to_dense", {{"indices", codes(DType::uint8, {(product_of(s) * bits + 7) / 8})},
+                                       {"lut", random({int64_t{1} << bits}, most)},
+                                       {"shape", shape}});
+}
+
+/// iOS18: one table for each group of entries of the first two axes.
+Value* NetworkValues::palettes(const Sizes& s, double most) {
+  const DType types[] = {DType::uint1, DType::uint2, DType::uint3, DType::uint4, DType::uint6, DType::uint8};
+  const DType type = types[c_.below(6)];
+  Sizes table(s.size() + 2, 1);
+  if (c_.one_in(2)) table[0] = divisor(s[0]);
+  if (c_.one_in(3)) table[1] = divisor(s[1]);
+  table[s.size()] = int64_t{1} << bits(type);
+  return op("constexpr_lut_to_dense", {{"indices", codes(type, s)}, {"lut", random(table, most)}});
+}
+
+/// iOS16: one scale and one zero point, or those for each entry of an axis.
+Value* NetworkValues::affine_weights(const Sizes& s, double most) {
+  const DType type = c_.one_in(2) ? DType::int8 : DType::uint8;
+  const auto axis = c_.below(static_cast<uint32_t>(s.size()));
+  const Sizes of_axis = c_.one_in(2) ? Sizes{} : Sizes{s[axis]};
+  return op("constexpr_affine_dequantize", {{"quantized_data", codes(type, s)},
+                                            {"zero_point", codes(type, c_.one_in(2) ? Sizes{} : of_axis)},
+                                            {"scale", random(of_axis, most / 128, most / 64)},
+                                            {"axis", static_cast<int>(axis)}});
+}
+
+/// iOS18: a scale and possibly an offset for each block.
+Value* NetworkValues::blockwise(const Sizes& s, double most) {
+  const DType types[] = {DType::int4, DType::uint4, DType::int8, DType::uint8};
+  const DType type = types[c_.below(4)];
+  Sizes scales(s.size(), 1);
+  for (size_t i = 0; i < std::min<size_t>(s.size(), 2); ++i) scales[i] = divisor(s[i]);
+  const double unit = most / (bits(type) == 4 ? 8 : 128);
+  std::vector<NamedArg> args{{"data", codes(type, s)}, {"scale", random(scales, unit / 2, unit)}};
+  if (c_.one_in(2)) args.emplace_back("offset", codes(type, scales));
+  return op("constexpr_blockwise_shift_scale", std::move(args));
+}
+
+}  // namespace moka::conformance

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include "conformance/grid_util.h"
+#include "ir/op_def.h"
+
+/// What the parts of a random network are made of: numbers, constants, weights in every stored form, and operations.
+namespace moka::conformance {
+
+using Sizes = std::vector<int64_t>;
+
+inline int64_t product_of(const Sizes& s) {
+  return std::accumulate(s.begin(), s.end(), int64_t{1}, std::multiplies<>());
+}
+inline Sizes sizes(const ir::Value* v) { return {v->type.shape().dims().begin(), v->type.shape().dims().end()}; }
+inline ir::Tensor ints(const Sizes& v) { return ir::Tensor::i32(v); }
+
+/// A function of a random version whose floats have one type. Values of constants are drawn apart from the choices, of
+/// which they would use up too many.
+class NetworkValues {
+ public:
+  explicit NetworkValues(Choices& c);
+
+  int64_t from_to(int64_t low, int64_t high);
+  int64_t channels();
+  /// Uniform numbers within `most` of `middle`.
+  ir::Tensor random(const Sizes& s, double most, double middle = 0);
+  ir::Tensor number(double v);
+  /// A constant argument: a `const` operation or an inline constant.
+  ir::NamedArg given(const char* name, ir::Tensor t);
+  /// Weights for `taken` products per result. Possibly compressed.
+  ir::NamedArg weights(const char* name, const Sizes& s, int64_t taken);
+  /// Appends an operation. nullptr: it does not fit, or its result is too large.
+  ir::Value* op(std::string_view name, std::vector<ir::NamedArg> args);
+
+ protected:
+  Choices& c_;
+  std::unique_ptr<ir::Function> function_;
+  ir::Builder builder_;
+  std::mt19937 random_;
+  ir::DType dtype_;
+  bool large_;  ///< sizes for which kernels have other tiles
+
+ private:
+  ir::Tensor codes(ir::DType dtype, const Sizes& s);
+  int64_t divisor(int64_t n);
+  ir::Value* palette(const Sizes& s, double most);
+  ir::Value* palettes(const Sizes& s, double most);
+  ir::Value* affine_weights(const Sizes& s, double most);
+  ir::Value* blockwise(const Sizes& s, double most);
+};
+
+}  // namespace moka::conformance

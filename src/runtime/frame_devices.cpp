@@ -125,13 +125,16 @@ Status Frame::compile_region(size_t r) {
     steps.push_back(std::move(out));
   }
   std::vector<kernel::BufferView> uploads, downloads, kept;
-  for (const plan::Region& other : plan_->regions)
-    if (&other != &region && other.device == region.device)
-      for (int s : other.steps)
-        for (int i : plan_->steps[static_cast<size_t>(s)].in)
-          if (const Storage storage = plan_->places[static_cast<size_t>(i)].storage;
-              storage == Storage::arena || storage == Storage::external)
-            kept.push_back(buffer_view(i));
+  for (const plan::Region& other : plan_->regions) {
+    if (&other == &region || other.device != region.device) continue;
+    for (int s : other.steps)
+      for (int i : plan_->steps[static_cast<size_t>(s)].in)
+        if (const Storage storage = plan_->places[static_cast<size_t>(i)].storage;
+            storage == Storage::arena || storage == Storage::external)
+          kept.push_back(buffer_view(i));
+    // Parts of these may be placed by this region, without a step that reads them.
+    for (int i : other.downloads) kept.push_back(buffer_view(i));
+  }
   // Later predictions read states.
   for (int s : region.steps)
     for (int i : plan_->steps[static_cast<size_t>(s)].out)

@@ -5,6 +5,8 @@
 namespace moka::conformance {
 namespace {
 
+using ir::Tensor;
+
 constexpr int kNetworks = 120;
 
 /// Random networks give the same results in every column.
@@ -17,6 +19,24 @@ TEST(Networks, ColumnsAgree) {
     const std::string differs = network_disagreement(c);
     EXPECT_EQ(differs, "") << "network " << i << "\n" << c.program;
     wrong += !differs.empty();
+  }
+}
+
+/// A part of `y` is computed in an earlier region than `y`, where another operation reads it too. The names decide
+/// which operations columns with cuts leave to the host, so some of these programs have such regions.
+TEST(Networks, PartsOfEarlierRegions) {
+  constexpr int kCuts = 48;
+  for (int i = 0; i < kCuts; ++i) {
+    const auto named = [&](std::string_view name) { return cat("[name = string(\"", name, i, "\")];\n"); };
+    Case c;
+    c.program = cat("program(1.3)\n{\n func main<ios18>(tensor<fp32, [1, 4]> x) {\n",                             //
+                    "tensor<fp32, [1, 4]> a = abs(x = x)", named("a"),                                            //
+                    "tensor<fp32, [1, 4]> b = add(x = a, y = tensor<fp32, [1, 4]>([[1, 2, 3, 4]]))", named("b"),  //
+                    "tensor<fp32, [1, 4]> h = exp(x = b)", named("h"),                                            //
+                    "tensor<fp32, [2, 4]> y = concat(axis = int32(0), interleave = bool(false), values = (a, h))",
+                    named("y"), " } -> (y, b);\n}\n");
+    c.inputs = {{"x", Tensor::f32({1, 4}, std::vector<float>{0.5f, -1, 2, -3})}};
+    EXPECT_EQ(network_disagreement(c), "") << c.program;
   }
 }
 

@@ -45,7 +45,7 @@ test-tsan: | setup
 	cmake --build $(BUILD)-tsan -j $(JOBS) $(SOME_PROGRAMS)
 	TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0 $(CTEST) --test-dir $(BUILD)-tsan $(SOME_TESTS)
 
-## More random programs than make test tries: PROGRAMS of every operation, and as many networks. SEED starts others.
+## PROGRAMS random programs of every operation and as many random networks; SEED selects which. make test runs fewer.
 PROGRAMS_EACH = $(or $(PROGRAMS),500)
 SEED ?= 1
 test-random: $(BUILD)/build.ninja

@@ -36,7 +36,7 @@ struct Elements {
   int64_t count;
   ir::DType dtype;
   int bits;         ///< of one element
-  bool high_first;  ///< packed from the highest bit of each byte down
+  bool high_first;  ///< the first element starts at the most significant bit of a byte
 };
 
 /// Error unsupported: the elements cannot be read.
@@ -58,18 +58,17 @@ Result<Elements> elements_of(const import::Outline::Weight& weight) {
   return Elements{weight.data.data(), declared >= 0 ? std::min(declared, stored) : stored, type.dtype(), bits, false};
 }
 
-/// Calls `visit` with each element as a double, and with its bits if it has at most 16.
+/// Calls visit(value, bits) for each element: its value, and its stored bits if these are at most 16, otherwise 0.
 template <class Visit>
 void each(const Elements& elements, const Visit& visit) {
   // Payloads in a specification may be unaligned, so they are copied piece by piece.
   std::vector<std::byte> piece(static_cast<size_t>(std::min(kPiece, elements.count)) * 8);
-  const auto* const codes = reinterpret_cast<uint8_t*>(piece.data());
+  auto* const codes = reinterpret_cast<uint8_t*>(piece.data());
   const int width = elements.high_first ? 8 : elements.bits;
   for (int64_t from = 0; from < elements.count; from += kPiece) {
     const int64_t count = std::min(kPiece, elements.count - from);
     if (elements.high_first)
-      ops::unpack_high_first(reinterpret_cast<const uint8_t*>(elements.data), elements.bits, from, count,
-                             reinterpret_cast<uint8_t*>(piece.data()));
+      ops::unpack_high_first(reinterpret_cast<const uint8_t*>(elements.data), elements.bits, from, count, codes);
     else
       std::copy_n(elements.data + from * width / 8, static_cast<size_t>((count * width + 7) / 8), piece.begin());
     const ir::TensorView part{elements.dtype, ir::Shape{count}, piece.data()};

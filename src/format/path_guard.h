@@ -19,9 +19,9 @@ Result<std::string> normalise_inside(std::string_view relative);
 /// The real path of an existing file or folder. Errors: not_found, io.
 Result<std::string> real_path(const std::string& path);
 
-/// The real path of the folder that relative paths in the file at `path` start from. If `path` is a symbolic link, this
-/// is the folder of its target, but in a snapshot of Hugging Face's cache the folder of the link. Errors: not_found,
-/// io.
+/// The folder against which relative paths in the file at `path` are resolved, as a real path. For a symbolic link it
+/// is the folder of the target, except in a snapshot of Hugging Face's cache, where it is the folder of the link.
+/// Errors: not_found, io.
 Result<std::string> folder_of(const std::string& path);
 
 }  // namespace moka::format

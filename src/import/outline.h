@@ -71,8 +71,8 @@ struct Outline {
     uint64_t offset = 0;     ///< offset of the record in that file
     bool available = true;   ///< false: the file lacks it; a fault says so
     Bytes data;              ///< the stored elements; empty when they cannot be read
-    /// Bits of one element that is packed from the highest bit of each byte down, as neural networks store quantized
-    /// weights; 0: packed from the lowest bit up
+    /// Bits of one element of a neural network's quantized weights, which start at the most significant bit of each
+    /// byte. 0: other weights, which start at the least significant bit.
     int high_first_bits = 0;
   };
   /// A node of a tree ensemble. A leaf has values and no test.

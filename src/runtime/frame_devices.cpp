@@ -132,7 +132,7 @@ Status Frame::compile_region(size_t r) {
         if (const Storage storage = plan_->places[static_cast<size_t>(i)].storage;
             storage == Storage::arena || storage == Storage::external)
           kept.push_back(buffer_view(i));
-    // Parts of these may be placed by this region, without a step that reads them.
+    // This region may compute parts of a concat in place, which no step reads.
     for (int i : other.downloads) kept.push_back(buffer_view(i));
   }
   // Later predictions read states.

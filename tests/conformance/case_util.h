@@ -43,7 +43,9 @@ struct Column {
 
 /// The first column is "reference".
 std::vector<Column> columns();
-/// The result of the first column for the program with float16 computed in float32.
+/// The case with float16 computed in float32. Its inputs and results are float32 instead of float16.
+Result<Case> widened(const Case& c);
+/// The result of the first column for widened(c), in the element types of `c`.
 Result<std::vector<ir::Tensor>> widened_reference(const Case& c);
 
 /// The case's program, and its inputs in the order of its main function.

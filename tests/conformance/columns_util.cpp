@@ -2,6 +2,7 @@
 
 #include "conformance/round_trips_util.h"
 #include "ir/op_def.h"
+#include "ir/text_printer.h"
 #include "kernel/kernel.h"
 #include "passes/pass.h"
 #include "runtime/frame.h"
@@ -152,21 +153,28 @@ std::vector<Column> columns() {
   return all;
 }
 
-Result<std::vector<Tensor>> widened_reference(const Case& c) {
+Result<Case> widened(const Case& c) {
   Program program = MOKA_TRY(read_program(c));
-  const Function& f = *program.functions[0];
-  std::vector<DType> declared;
-  for (const Value* v : f.body().outputs()) declared.push_back(v->type.dtype());
-  std::vector<RuntimeValue> given = MOKA_TRY(ordered_inputs(c, f));
   std::vector<passes::Remark> remarks;
   MOKA_TRY(passes::run_pipeline(program, ops::table(), {.optimize = false}, remarks));
+  const Function& f = *program.functions[0];
+  const std::vector<RuntimeValue> given = MOKA_TRY(ordered_inputs(c, f));
+  Case out;
+  out.op = c.op;
+  out.program = print_text(program);
   for (size_t i = 0; i < given.size(); ++i) {
-    const Type& type = f.body().inputs()[i]->type;
-    if (type.is_tensor() && type.dtype() != given[i].tensor.dtype())
-      given[i].tensor = MOKA_TRY(converted(given[i].tensor.view(), type.dtype()));
+    const Value& v = *f.body().inputs()[i];
+    const DType dtype = v.type.is_tensor() ? v.type.dtype() : given[i].tensor.dtype();
+    out.inputs.push_back({v.name, MOKA_TRY(converted(given[i].tensor.view(), dtype))});
   }
-  std::vector<Tensor> out = MOKA_TRY(interpret(f, std::move(given)));
-  for (size_t i = 0; i < out.size(); ++i) out[i] = MOKA_TRY(converted(out[i].view(), declared[i]));
+  return out;
+}
+
+Result<std::vector<Tensor>> widened_reference(const Case& c) {
+  const Program program = MOKA_TRY(read_program(c));
+  std::vector<Tensor> out = MOKA_TRY(reference(MOKA_TRY(widened(c))));
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i] = MOKA_TRY(converted(out[i].view(), program.functions[0]->body().outputs()[i]->type.dtype()));
   return out;
 }
 

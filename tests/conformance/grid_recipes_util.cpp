@@ -38,9 +38,6 @@ class Recipe {
   }
 
  private:
-  int64_t from_to(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(c_.below(static_cast<uint32_t>(high - low + 1)));
-  }
   DType one_of(std::initializer_list<DType> types) { return c_.pick(std::vector<DType>(types)); }
   /// fp16 if the version supports it.
   DType real_type(std::string_view param) {
@@ -53,9 +50,9 @@ class Recipe {
     Tensor t = Tensor::zeros(dtype, shape).value();
     for (int64_t i = 0; i < t.count(); i++)
       if (is_float(dtype))
-        store_f64(t.view(), i, static_cast<double>(from_to(-32, 32)) / 16);
+        store_f64(t.view(), i, static_cast<double>(c_.from_to(-32, 32)) / 16);
       else
-        store_i64(t.view(), i, from_to(0, dtype == DType::boolean || dtype == DType::uint1 ? 1 : 3));
+        store_i64(t.view(), i, c_.from_to(0, dtype == DType::boolean || dtype == DType::uint1 ? 1 : 3));
     return t;
   }
   Tensor integers(DType dtype, const std::vector<int64_t>& v) {
@@ -75,11 +72,11 @@ class Recipe {
 
   void affine() {
     const DType t = real_type("x");
-    const int64_t n = from_to(1, 2);
-    give("x", random(t, {n, from_to(1, 3), from_to(1, 5), from_to(1, 5)}));
+    const int64_t n = c_.from_to(1, 2);
+    give("x", random(t, {n, c_.from_to(1, 3), c_.from_to(1, 5), c_.from_to(1, 5)}));
     give("transform_matrix", random(t, {n, 6}));
-    fix("output_height", from_to(1, 5));
-    fix("output_width", from_to(1, 5));
+    fix("output_height", c_.from_to(1, 5));
+    fix("output_width", c_.from_to(1, 5));
     fix("sampling_mode", "bilinear");
     fix("padding_mode", "constant");
     fix("padding_value", Constant(Tensor::scalar(t, 0)));
@@ -88,32 +85,32 @@ class Recipe {
   }
 
   void batch_to_space() {
-    const int64_t down = from_to(1, 3), across = from_to(1, 3), h = from_to(1, 4), w = from_to(1, 4);
-    give("x", random(real_type("x"), {down * across * from_to(1, 2), from_to(1, 3), h, w}));
+    const int64_t down = c_.from_to(1, 3), across = c_.from_to(1, 3), h = c_.from_to(1, 4), w = c_.from_to(1, 4);
+    give("x", random(real_type("x"), {down * across * c_.from_to(1, 2), c_.from_to(1, 3), h, w}));
     fix("block_shape", Constant(Tensor::i32({down, across})));
-    const int64_t top = from_to(0, down * h - 1), left = from_to(0, across * w - 1);
-    fix("crops",
-        Constant(integers(DType::int32, {top, from_to(0, down * h - 1 - top), left, from_to(0, across * w - 1 - left)})
-                     .reshaped({2, 2})));
+    const int64_t top = c_.from_to(0, down * h - 1), left = c_.from_to(0, across * w - 1);
+    fix("crops", Constant(integers(DType::int32,
+                                   {top, c_.from_to(0, down * h - 1 - top), left, c_.from_to(0, across * w - 1 - left)})
+                              .reshaped({2, 2})));
   }
 
   void space_to_batch() {
-    const int64_t down = from_to(1, 3), across = from_to(1, 3), h = from_to(1, 5), w = from_to(1, 5);
-    give("x", random(real_type("x"), {from_to(1, 2), from_to(1, 3), h, w}));
+    const int64_t down = c_.from_to(1, 3), across = c_.from_to(1, 3), h = c_.from_to(1, 5), w = c_.from_to(1, 5);
+    give("x", random(real_type("x"), {c_.from_to(1, 2), c_.from_to(1, 3), h, w}));
     fix("block_shape", Constant(Tensor::i32({down, across})));
-    const int64_t top = from_to(0, 2), left = from_to(0, 2);
+    const int64_t top = c_.from_to(0, 2), left = c_.from_to(0, 2);
     fix("paddings", Constant(integers(DType::int32, {top, (down - (h + top) % down) % down, left,
                                                      (across - (w + left) % across) % across})
                                  .reshaped({2, 2})));
   }
 
   void lut_to_sparse() {
-    const int64_t groups = from_to(1, 2), rows = groups * from_to(1, 3), columns = from_to(1, 6);
+    const int64_t groups = c_.from_to(1, 2), rows = groups * c_.from_to(1, 3), columns = c_.from_to(1, 6);
     const DType codes = one_of({DType::uint1, DType::uint2, DType::uint3, DType::uint4, DType::uint6, DType::uint8});
     const Tensor mask = random(DType::uint1, {rows, columns});
     std::vector<int64_t> set;
     for (int64_t i = 0; i < mask.count(); i++)
-      if (load_i64(mask.view(), i) != 0) set.push_back(from_to(0, (1 << std::min(bits(codes), 4)) - 1));
+      if (load_i64(mask.view(), i) != 0) set.push_back(c_.from_to(0, (1 << std::min(bits(codes), 4)) - 1));
     fix("indices_mask", mask);
     fix("indices_nonzero_data", integers(codes, set));
     fix("lut", random(real_type("lut"), {groups, 1, int64_t{1} << bits(codes), 1}));
@@ -129,7 +126,7 @@ class Recipe {
     for (const std::string& term : {equation.substr(0, comma), equation.substr(comma + 1, arrow - comma - 1)}) {
       Shape shape;
       for (char letter : term) {
-        if (!sizes.contains(letter)) sizes[letter] = from_to(1, 4);
+        if (!sizes.contains(letter)) sizes[letter] = c_.from_to(1, 4);
         shape.push_back(sizes[letter]);
       }
       made_.push_back({"values", random(t, shape), false});
@@ -142,7 +139,7 @@ class Recipe {
     for (int64_t key = 0; key < 5; key++) {
       if (c_.one_in(3)) continue;
       parts.emplace_back(Tensor::scalar_i64(DType::int64, key));
-      parts.emplace_back(Tensor::scalar(DType::fp64, static_cast<double>(from_to(0, 3))));
+      parts.emplace_back(Tensor::scalar(DType::fp64, static_cast<double>(c_.from_to(0, 3))));
     }
     fix("x", Constant(Type::dict(Type::scalar(DType::int64), Type::scalar(DType::fp64)), std::move(parts)));
     std::vector<int64_t> keys;
@@ -150,31 +147,31 @@ class Recipe {
       if (!c_.one_in(3)) keys.push_back(key);
     fix("keys", integers(DType::int64, keys));
     fix("imputed", random(DType::fp64, {static_cast<int64_t>(keys.size())}));
-    fix("replaced", Constant(Tensor::scalar(DType::fp64, static_cast<double>(from_to(0, 3)))));
+    fix("replaced", Constant(Tensor::scalar(DType::fp64, static_cast<double>(c_.from_to(0, 3)))));
   }
 
   void suppression() {
-    const int64_t n = from_to(1, 6);
+    const int64_t n = c_.from_to(1, 6);
     give("coordinates", random(DType::fp32, {n, 4}));
-    give("confidence", random(DType::fp32, {n, from_to(1, 3)}));
-    fix("default_iou_threshold", Constant(Tensor::scalar(DType::fp64, static_cast<double>(from_to(0, 4)) / 4)));
-    fix("default_confidence_threshold", Constant(Tensor::scalar(DType::fp64, static_cast<double>(from_to(-1, 1)))));
+    give("confidence", random(DType::fp32, {n, c_.from_to(1, 3)}));
+    fix("default_iou_threshold", Constant(Tensor::scalar(DType::fp64, static_cast<double>(c_.from_to(0, 4)) / 4)));
+    fix("default_confidence_threshold", Constant(Tensor::scalar(DType::fp64, static_cast<double>(c_.from_to(-1, 1)))));
     fix("per_class", Constant(Tensor::boolean(c_.one_in(2))));
-    fix("min_boxes", Constant(Tensor::scalar_i64(DType::int64, from_to(0, 3))));
-    fix("max_boxes", Constant(Tensor::scalar_i64(DType::int64, c_.one_in(3) ? -1 : from_to(3, 6))));
+    fix("min_boxes", Constant(Tensor::scalar_i64(DType::int64, c_.from_to(0, 3))));
+    fix("max_boxes", Constant(Tensor::scalar_i64(DType::int64, c_.one_in(3) ? -1 : c_.from_to(3, 6))));
   }
 
   void recommend() {
-    const int64_t n = from_to(1, 5);
+    const int64_t n = c_.from_to(1, 5);
     std::vector<int64_t> ids, order, begin{0}, similar;
     for (int64_t i = 0; i < n; i++) {
       ids.push_back(10 * i);
       order.push_back((i + 2) % n);
-      for (int64_t k = from_to(0, 3); k > 0; k--) similar.push_back(from_to(0, n - 1));
+      for (int64_t k = c_.from_to(0, 3); k > 0; k--) similar.push_back(c_.from_to(0, n - 1));
       begin.push_back(static_cast<int64_t>(similar.size()));
     }
     std::vector<int64_t> items;
-    for (int64_t k = from_to(1, 3); k > 0; k--) items.push_back(10 * from_to(0, n));
+    for (int64_t k = c_.from_to(1, 3); k > 0; k--) items.push_back(10 * c_.from_to(0, n));
     give("items", integers(DType::int64, items));
     fix("ids", integers(DType::int64, ids));
     fix("order", integers(DType::int64, order));
@@ -186,17 +183,17 @@ class Recipe {
 
   /// Up to three trees of three questions and four leaves.
   void trees() {
-    const int64_t features = from_to(1, 4), dims = from_to(1, 3), trees = from_to(1, 3), n = 7 * trees;
+    const int64_t features = c_.from_to(1, 4), dims = c_.from_to(1, 3), trees = c_.from_to(1, 3), n = 7 * trees;
     std::vector<int64_t> mode, feature, yes, no, roots, leaves;
     for (int64_t t = 0; t < trees; t++) {
       roots.push_back(7 * t);
       for (int64_t i = 0; i < 7; i++) {
         const bool leaf = i >= 3;
         const auto values = static_cast<int64_t>(leaves.size());
-        mode.push_back(leaf ? 6 : from_to(0, 5));
-        feature.push_back(leaf ? 0 : from_to(0, features - 1));
+        mode.push_back(leaf ? 6 : c_.from_to(0, 5));
+        feature.push_back(leaf ? 0 : c_.from_to(0, features - 1));
         if (leaf)
-          for (int64_t k = from_to(0, 2); k > 0; k--) leaves.push_back(from_to(0, dims - 1));
+          for (int64_t k = c_.from_to(0, 2); k > 0; k--) leaves.push_back(c_.from_to(0, dims - 1));
         yes.push_back(leaf ? values : 7 * t + 2 * i + 1);
         no.push_back(leaf ? static_cast<int64_t>(leaves.size()) : 7 * t + 2 * i + 2);
       }
@@ -217,8 +214,8 @@ class Recipe {
 
   void attention() {
     const DType t = real_type("query");
-    const int64_t batch = from_to(1, 2), heads = from_to(1, 3), rows = from_to(1, 4), keys = from_to(1, 4),
-                  width = from_to(1, 4), made = from_to(1, 4);
+    const int64_t batch = c_.from_to(1, 2), heads = c_.from_to(1, 3), rows = c_.from_to(1, 4), keys = c_.from_to(1, 4),
+                  width = c_.from_to(1, 4), made = c_.from_to(1, 4);
     auto operand = [&](const std::string& name, int64_t count, int64_t columns) {
       const bool heads_inside = c_.one_in(2);  // [batch, rows, heads, columns]
       give(name, random(t, heads_inside ? Shape{batch, count, heads, columns} : Shape{batch, heads, count, columns}));
@@ -230,26 +227,26 @@ class Recipe {
     operand("value", keys, made);
     if (c_.one_in(2)) give("attn_mask", random(t, c_.one_in(2) ? Shape{rows, keys} : Shape{batch, 1, rows, keys}));
     fix("sizes", Constant(Tensor::i32({batch, heads, rows, keys, width, made})));
-    fix("scale", Constant(Tensor::scalar(DType::fp32, static_cast<double>(from_to(1, 4)) / 4)));
+    fix("scale", Constant(Tensor::scalar(DType::fp32, static_cast<double>(c_.from_to(1, 4)) / 4)));
     fix("rows_first", Constant(Tensor::boolean(c_.one_in(2))));
   }
 
   void fake_quantize() {
     const bool is_signed = c_.one_in(2);
-    give("x", random(DType::fp32, {from_to(1, 4), from_to(1, 40)}));
-    fix("scale", Constant(Tensor::scalar(DType::fp32, static_cast<double>(from_to(1, 40)) / 1000)));
-    fix("zero_point", from_to(is_signed ? -128 : 0, is_signed ? 127 : 255));
+    give("x", random(DType::fp32, {c_.from_to(1, 4), c_.from_to(1, 40)}));
+    fix("scale", Constant(Tensor::scalar(DType::fp32, static_cast<double>(c_.from_to(1, 40)) / 1000)));
+    fix("zero_point", c_.from_to(is_signed ? -128 : 0, is_signed ? 127 : 255));
     fix("dtype", is_signed ? "int8" : "uint8");
   }
 
   void scale_weights() {
-    const int64_t groups = from_to(1, 3), rows = groups * from_to(1, 4), columns = from_to(1, 4);
+    const int64_t groups = c_.from_to(1, 3), rows = groups * c_.from_to(1, 4), columns = c_.from_to(1, 4);
     const bool transposed = c_.one_in(2);
     const DType t = one_of({DType::fp32, DType::fp64});
     const int64_t across = columns * groups;
     auto scale = [&](int64_t channels) { return Constant(random(DType::fp64, {c_.one_in(3) ? 1 : channels})); };
     give("weight",
-         c_.one_in(2) ? random(t, {rows, columns}) : random(t, {rows, columns, from_to(1, 3), from_to(1, 3)}));
+         c_.one_in(2) ? random(t, {rows, columns}) : random(t, {rows, columns, c_.from_to(1, 3), c_.from_to(1, 3)}));
     fix("input_scale", scale(transposed ? rows : across));
     fix("output_scale", scale(transposed ? across : rows));
     fix("groups", groups);
@@ -257,7 +254,7 @@ class Recipe {
   }
 
   void dequantize_weights() {
-    const int64_t bits = from_to(1, 8), out = from_to(1, 4), in = from_to(1, 5), axis = from_to(0, 1);
+    const int64_t bits = c_.from_to(1, 8), out = c_.from_to(1, 4), in = c_.from_to(1, 5), axis = c_.from_to(0, 1);
     fix("data", random(DType::uint8, {(out * in * bits + 7) / 8}));
     fix("shape", Constant(Tensor::i32({out, in})));
     fix("bits", bits);
@@ -272,23 +269,23 @@ class Recipe {
 
   void range() {
     const DType t = one_of({DType::fp32, DType::fp16, DType::int32});
-    const int64_t start = from_to(-5, 5), step = c_.one_in(2) ? from_to(1, 3) : from_to(-3, -1);
+    const int64_t start = c_.from_to(-5, 5), step = c_.one_in(2) ? c_.from_to(1, 3) : c_.from_to(-3, -1);
     auto number = [&](int64_t v) {
       Tensor n = Tensor::zeros(t, {}).value();
       store_f64(n.view(), 0, static_cast<double>(v));
       return Constant(n);
     };
-    give("end", number(start + step * from_to(0, 6)));
+    give("end", number(start + step * c_.from_to(0, 6)));
     give("start", number(start));
     give("step", number(step));
   }
 
   /// [a, b, c] becomes [a b, c], the first from one tensor, the second from another.
   void reshape_like() {
-    const int64_t a = from_to(1, 3), b = from_to(1, 3), c = from_to(1, 4);
+    const int64_t a = c_.from_to(1, 3), b = c_.from_to(1, 3), c = c_.from_to(1, 4);
     give("x", random(one_of({DType::fp32, DType::int32, DType::boolean}), {a, b, c}));
-    made_.push_back({"ref_tensors", random(DType::fp32, {a * b, from_to(1, 3)}), false});
-    made_.push_back({"ref_tensors", random(DType::fp32, {from_to(1, 3), c}), false});
+    made_.push_back({"ref_tensors", random(DType::fp32, {a * b, c_.from_to(1, 3)}), false});
+    made_.push_back({"ref_tensors", random(DType::fp32, {c_.from_to(1, 3), c}), false});
     for (auto [begin, end] : {std::pair<int64_t, int64_t>{0, 1}, {1, 2}}) {
       fix("begins", begin);
       fix("ends", end);
@@ -300,8 +297,9 @@ class Recipe {
   void slice_update() {
     Shape x, update;
     std::vector<int64_t> begin, end, stride;
-    for (int64_t rank = from_to(1, 3); rank > 0; rank--) {
-      const int64_t n = from_to(1, 6), first = from_to(0, n - 1), last = from_to(first + 1, n), step = from_to(1, 2);
+    for (int64_t rank = c_.from_to(1, 3); rank > 0; rank--) {
+      const int64_t n = c_.from_to(1, 6), first = c_.from_to(0, n - 1), last = c_.from_to(first + 1, n),
+                    step = c_.from_to(1, 2);
       x.push_back(n);
       update.push_back((last - first + step - 1) / step);
       begin.push_back(first);

@@ -81,7 +81,7 @@ class Generator {
     special_ = nullptr;
     if (const auto n = static_cast<uint32_t>(version_.params.size()); n > 0 && c_.one_in(6))
       special_ = &version_.params[c_.one_in(2) ? 0 : c_.below(n)];
-    // Kernels need not multiply weights with padding, so NaN or an infinity there may count or not.
+    // Kernels may skip products with padding, so results may differ where such a weight is NaN or infinite.
     if (special_ != nullptr && special_->name == "weight" && is_one_of(version_, kPadded)) special_ = nullptr;
     types_.clear();
     for (const auto& [name, domain] : version_.type_vars) types_[name] = dtype_of(domain);
@@ -420,30 +420,31 @@ class Generator {
   std::vector<Given> given_;
 };
 
-/// `got` without the differences that cancellation explains.
-Tensor settled(const Case& c, size_t result, const Tensor& got, const std::vector<Tensor>& all) {
-  constexpr double kOrders = 4;  // the errors of this number of terms add up
-  const Tensor& expected = all[result];
-  const auto moves = movements(c, all);
-  auto made = Tensor::zeros(got.dtype(), got.shape());
-  if (!moves.ok() || !made.ok()) return got;
-  for (int64_t i = 0; i < got.count(); ++i) {
-    const double x = load_f64(got.view(), i), y = load_f64(expected.view(), i);
-    store_f64(made->view(), i, std::fabs(x - y) <= kOrders * (*moves)[result][static_cast<size_t>(i)] ? y : x);
-  }
-  return *made;
-}
-
-/// `got` without the NaN of recurrent networks whose state overflows. The reference computes in double and rounds to an
-/// infinity; in float32 the next step may subtract infinities.
-Tensor overflowed(const Tensor& got, const Tensor& expected) {
+/// `got`, with the expected value of each element i for which accept(i, got, expected) holds.
+template <class Accept>
+Tensor with_accepted(const Tensor& got, const Tensor& expected, const Accept& accept) {
   auto made = Tensor::zeros(got.dtype(), got.shape());
   if (!made.ok()) return got;
   for (int64_t i = 0; i < got.count(); ++i) {
     const double x = load_f64(got.view(), i), y = load_f64(expected.view(), i);
-    store_f64(made->view(), i, std::isinf(y) && std::isnan(x) ? y : x);
+    store_f64(made->view(), i, accept(static_cast<size_t>(i), x, y) ? y : x);
   }
   return *made;
+}
+
+/// Accepts differences that come from adding terms that cancel in another order.
+Tensor settled(const Case& c, size_t result, const Tensor& got, const std::vector<Tensor>& all) {
+  constexpr double kOrders = 4;  // the errors of this number of terms add up
+  const auto moves = movements(c, all);
+  if (!moves.ok()) return got;
+  return with_accepted(got, all[result],
+                       [&](size_t i, double x, double y) { return std::fabs(x - y) <= kOrders * (*moves)[result][i]; });
+}
+
+/// Accepts NaN for an infinity, in recurrent networks whose state overflows: the reference computes in double and
+/// rounds to an infinity, while float32 may subtract two infinities in the next step.
+Tensor overflowed(const Tensor& got, const Tensor& expected) {
+  return with_accepted(got, expected, [](size_t, double x, double y) { return std::isinf(y) && std::isnan(x); });
 }
 
 }  // namespace

@@ -18,6 +18,10 @@ class Choices {
   /// 0 <= result < n. Precondition: n > 0.
   virtual uint32_t below(uint32_t n) = 0;
   bool one_in(uint32_t n) { return below(n) == 0; }
+  /// low <= result <= high.
+  int64_t from_to(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(below(static_cast<uint32_t>(high - low + 1)));
+  }
   template <class List>
   auto pick(const List& list) {
     return list[below(static_cast<uint32_t>(list.size()))];
@@ -67,8 +71,8 @@ std::vector<Argument> recipe(const ir::OpVersion& version, Choices& choices);
 /// `attempts` times. Error: the last refusal.
 Result<Case> random_case(const ir::OpVersion& version, Choices& choices, int attempts);
 
-/// How far each element of the results of the first column, `expected`, moves with the last bits of the case's float32
-/// inputs. Where large terms cancel, sums in another order differ by a similar amount.
+/// How far each element of `expected`, the first column's results, moves when the last bits of the case's float32
+/// inputs change. Sums that cancel differ by a similar amount when they are added in another order.
 Result<std::vector<std::vector<double>>> movements(const Case& c, const std::vector<ir::Tensor>& expected);
 
 /// Runs the case in every column. Returns an empty string when all columns agree with the first (bit by bit for exact

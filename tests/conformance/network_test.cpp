@@ -22,8 +22,9 @@ TEST(Networks, ColumnsAgree) {
   }
 }
 
-/// A part of `y` is computed in an earlier region than `y`, where another operation reads it too. The names decide
-/// which operations columns with cuts leave to the host, so some of these programs have such regions.
+/// `a` is a part of the concat `y`, and `b` reads it too. A device must not merge `a` into `b` when `y` belongs to a
+/// later region. Columns with cuts choose each operation's device by its name, so some of these programs have such
+/// regions.
 TEST(Networks, PartsOfEarlierRegions) {
   constexpr int kCuts = 48;
   for (int i = 0; i < kCuts; ++i) {

@@ -60,10 +60,10 @@ class Network : NetworkValues {
   void add_input() {
     Sizes s;
     switch (c_.below(5)) {
-      case 0: s = {from_to(1, 3), channels()}; break;
-      case 1: s = {from_to(1, 2), from_to(1, 9), channels()}; break;
-      case 2: s = {from_to(1, 2), channels(), from_to(1, 4), from_to(1, 6), from_to(1, 5)}; break;
-      default: s = {c_.one_in(4) ? 2 : 1, channels(), from_to(1, large_ ? 28 : 14), from_to(1, large_ ? 28 : 14)};
+      case 0: s = {c_.from_to(1, 3), channels()}; break;
+      case 1: s = {c_.from_to(1, 2), c_.from_to(1, 9), channels()}; break;
+      case 2: s = {c_.from_to(1, 2), channels(), c_.from_to(1, 4), c_.from_to(1, 6), c_.from_to(1, 5)}; break;
+      default: s = {c_.one_in(4) ? 2 : 1, channels(), c_.from_to(1, large_ ? 28 : 14), c_.from_to(1, large_ ? 28 : 14)};
     }
     const Tensor t = random(s, 1);
     Value* v = function_->body().add_input(cat("x", out_.inputs.size()), Type::tensor(dtype_, t.shape()));
@@ -115,14 +115,14 @@ class Network : NetworkValues {
     for (int64_t g = 1; g <= s[1]; ++g)
       if (s[1] % g == 0) divisors.push_back(g);
     const int64_t groups = c_.one_in(3) ? c_.pick(divisors) : 1;
-    const int64_t made = groups * from_to(1, std::max<int64_t>(1, (large_ ? 96 : 24) / groups));
+    const int64_t made = groups * c_.from_to(1, std::max<int64_t>(1, (large_ ? 96 : 24) / groups));
     Sizes w{made, s[1] / groups}, strides, dilations, pads;
     for (size_t i = 0; i < spatial; ++i) {
       w.push_back(c_.pick(Sizes{1, 1, 3, 3, 2, 5}));
       strides.push_back(c_.pick(Sizes{1, 1, 1, 2, 3}));
       dilations.push_back(c_.one_in(5) ? 2 : 1);
-      pads.push_back(from_to(0, 2));
-      pads.push_back(c_.one_in(4) ? from_to(0, 2) : pads.back());
+      pads.push_back(c_.from_to(0, 2));
+      pads.push_back(c_.one_in(4) ? c_.from_to(0, 2) : pads.back());
     }
     const auto taken = product_of(w) / made;
     std::vector<NamedArg> args{{"x", x}, weights("weight", w, taken), {"groups", static_cast<int>(groups)}};
@@ -139,11 +139,11 @@ class Network : NetworkValues {
   void conv_transpose(Value* x) {
     const Sizes s = sizes(x);
     if (s.size() < 3 || s.size() > 4) return;
-    const int64_t groups = c_.one_in(4) && s[1] % 2 == 0 ? 2 : 1, made = from_to(1, 8);
+    const int64_t groups = c_.one_in(4) && s[1] % 2 == 0 ? 2 : 1, made = c_.from_to(1, 8);
     Sizes w{s[1], made}, strides;
     for (size_t i = 2; i < s.size(); ++i) {
-      w.push_back(from_to(1, 4));
-      strides.push_back(from_to(1, 2));
+      w.push_back(c_.from_to(1, 4));
+      strides.push_back(c_.from_to(1, 2));
     }
     std::vector<NamedArg> args{{"x", x}, weights("weight", w, s[1] * 2), {"strides", ints(strides)}};
     args.emplace_back("groups", static_cast<int>(groups));
@@ -178,7 +178,7 @@ class Network : NetworkValues {
   void recurrent(Value* x) {
     const Sizes s = sizes(x);
     if (s.size() != 3) return;
-    const int64_t hidden = from_to(1, 6), batch = s[1];
+    const int64_t hidden = c_.from_to(1, 6), batch = s[1];
     const bool lstm = c_.one_in(2);
     const int64_t gates = lstm ? 4 : 3;
     std::vector<NamedArg> args{{"x", x},
@@ -255,12 +255,12 @@ class Network : NetworkValues {
       case 7: return op("softplus", {{"x", x}});
       case 8: return op("softsign", {{"x", x}});
       case 9:
-        return set("linear_activation", static_cast<double>(from_to(-4, 4)) / 2,
-                   static_cast<double>(from_to(-2, 2)) / 2);
+        return set("linear_activation", static_cast<double>(c_.from_to(-4, 4)) / 2,
+                   static_cast<double>(c_.from_to(-2, 2)) / 2);
       case 10: return set("sigmoid_hard", 0.25, 0.5);
       case 11: return set("scaled_tanh", 1.5, 0.5);
       case 12: return set("clip", -0.5, 0.75);
-      case 13: return op("threshold", {{"x", x}, {"alpha", number(static_cast<double>(from_to(-2, 2)) / 4)}});
+      case 13: return op("threshold", {{"x", x}, {"alpha", number(static_cast<double>(c_.from_to(-2, 2)) / 4)}});
       case 14: return op("abs", {{"x", x}});
       case 15: return op("square", {{"x", x}});
       case 16: {
@@ -281,7 +281,7 @@ class Network : NetworkValues {
       return keep(op("mul", {{"x", v}, {"y", number(-1)}}));
     }
     Value* v = op("clip", {{"x", x}, {"alpha", number(-0.75)}, {"beta", number(0.5)}});
-    keep(op("clip", {{"x", v}, {"alpha", number(static_cast<double>(from_to(-4, 0)) / 4)}, {"beta", number(1)}}));
+    keep(op("clip", {{"x", v}, {"alpha", number(static_cast<double>(c_.from_to(-4, 0)) / 4)}, {"beta", number(1)}}));
   }
 
   void power(Value* x) {
@@ -289,7 +289,7 @@ class Network : NetworkValues {
     switch (c_.below(4)) {
       case 0: return keep(op("sqrt", {{"x", positive}}));
       case 1: return keep(op("rsqrt", {{"x", positive}}));
-      case 2: return keep(op("pow", {{"x", positive}, {"y", number(static_cast<double>(from_to(-2, 3)) / 2)}}));
+      case 2: return keep(op("pow", {{"x", positive}, {"y", number(static_cast<double>(c_.from_to(-2, 3)) / 2)}}));
       default: return keep(op("log", {{"x", positive}}));
     }
   }
@@ -347,7 +347,7 @@ class Network : NetworkValues {
     const Sizes s = sizes(x);
     if (s.size() != 4) return;
     Value* v = op("reduce_mean", {{"x", x}, {"axes", ints({2, 3})}, {"keep_dims", true}});
-    const int64_t squeezed = from_to(1, 8);
+    const int64_t squeezed = c_.from_to(1, 8);
     v = op("conv", {{"x", v}, weights("weight", {squeezed, s[1], 1, 1}, s[1])});
     v = op("relu", {{"x", v}});
     v = op("conv", {{"x", v}, weights("weight", {s[1], squeezed, 1, 1}, squeezed)});
@@ -445,7 +445,7 @@ class Network : NetworkValues {
   void squeeze(Value* x) {
     const Sizes s = sizes(x);
     if (c_.one_in(2) && s.size() < 5)
-      return keep(op("expand_dims", {{"x", x}, {"axes", ints({from_to(0, static_cast<int64_t>(s.size()))})}}));
+      return keep(op("expand_dims", {{"x", x}, {"axes", ints({c_.from_to(0, static_cast<int64_t>(s.size()))})}}));
     if (std::find(s.begin(), s.end(), 1) != s.end() && s.size() > 2) keep(op("squeeze", {{"x", x}}));
   }
 
@@ -453,7 +453,7 @@ class Network : NetworkValues {
     const Sizes s = sizes(x);
     const auto padded = 1 + c_.below(static_cast<uint32_t>(std::min<size_t>(s.size(), 2)));
     Sizes margins;
-    for (uint32_t i = 0; i < 2 * padded; ++i) margins.push_back(from_to(0, 2));
+    for (uint32_t i = 0; i < 2 * padded; ++i) margins.push_back(c_.from_to(0, 2));
     const char* modes[] = {"constant", "constant", "reflect", "replicate"};
     const auto mode = c_.below(4);
     std::vector<NamedArg> args{{"x", x}, {"pad", ints(margins)}, {"mode", modes[mode]}};
@@ -466,9 +466,9 @@ class Network : NetworkValues {
     if (s.size() < 3 || s.size() > 5) return;
     Sizes kernel, strides, pads;
     for (size_t i = 2; i < s.size(); ++i) {
-      kernel.push_back(from_to(1, 3));
-      strides.push_back(from_to(1, 2));
-      for (int side = 0; side < 2; ++side) pads.push_back(from_to(0, kernel.back() - 1));
+      kernel.push_back(c_.from_to(1, 3));
+      strides.push_back(c_.from_to(1, 2));
+      for (int side = 0; side < 2; ++side) pads.push_back(c_.from_to(0, kernel.back() - 1));
     }
     const char* kinds[] = {"valid", "same", "custom"};
     const auto kind = c_.below(3);
@@ -520,8 +520,8 @@ class Network : NetworkValues {
     Sizes begin, end, stride;
     for (const int64_t n : s) {
       const bool whole = c_.one_in(2);
-      begin.push_back(whole ? 0 : from_to(0, n - 1));
-      end.push_back(whole ? n : from_to(begin.back() + 1, n));
+      begin.push_back(whole ? 0 : c_.from_to(0, n - 1));
+      end.push_back(whole ? n : c_.from_to(begin.back() + 1, n));
       stride.push_back(whole || !c_.one_in(4) ? 1 : 2);
     }
     keep(op("slice_by_index", {{"x", x}, {"begin", ints(begin)}, {"end", ints(end)}, {"stride", ints(stride)}}));
@@ -532,7 +532,7 @@ class Network : NetworkValues {
     const auto axis = c_.below(static_cast<uint32_t>(s.size()));
     if (c_.one_in(3)) return keep(op("reverse", {{"x", x}, {"axes", ints({static_cast<int64_t>(axis)})}}));
     Sizes indices;
-    for (int64_t n = from_to(1, 4); n > 0; --n) indices.push_back(from_to(0, s[axis] - 1));
+    for (int64_t n = c_.from_to(1, 4); n > 0; --n) indices.push_back(c_.from_to(0, s[axis] - 1));
     keep(op("gather", {{"x", x}, given("indices", ints(indices)), {"axis", static_cast<int>(axis)}}));
   }
 
@@ -588,7 +588,7 @@ class Network : NetworkValues {
 
   void softmax(Value* x) {
     const auto rank = static_cast<int64_t>(sizes(x).size());
-    keep(op("softmax", {{"x", x}, {"axis", static_cast<int>(from_to(-rank, rank - 1))}}));
+    keep(op("softmax", {{"x", x}, {"axis", static_cast<int>(c_.from_to(-rank, rank - 1))}}));
   }
 
   void norm(Value* x) {
@@ -643,7 +643,7 @@ class Network : NetworkValues {
   void attention(Value* x) {
     const Sizes s = sizes(x);
     if (s.size() != 3) return;
-    const int64_t heads = from_to(1, 3), size = from_to(1, 4), width = heads * size;
+    const int64_t heads = c_.from_to(1, 3), size = c_.from_to(1, 4), width = heads * size;
     Value* memory = c_.one_in(3) ? like(x) : x;
     const auto projected = [&](Value* from, bool transposed) -> Value* {
       Value* v = op("linear", {{"x", from}, weights("weight", {width, s[2]}, s[2]), {"bias", random({width}, 0.3)}});

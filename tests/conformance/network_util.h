@@ -18,8 +18,8 @@ namespace moka::conformance {
 Case random_network(Choices& choices);
 
 /// Runs the case in every column. Returns an empty string when all columns agree with the first. Otherwise it names the
-/// column, the result and the difference. Results may differ by the column's rounding and by how far the result moves
-/// with the last bits of the inputs. float16 is compared where columns compute it in float32.
+/// column, the result and the difference. The tolerance is the rounding of the column and of sums in another order
+/// (movements()). Results of a program with float16 are only compared for columns that compute it in float32.
 std::string network_disagreement(const Case& c);
 
 }  // namespace moka::conformance

@@ -23,10 +23,6 @@ NetworkValues::NetworkValues(Choices& c)
       dtype_(c.one_in(4) ? DType::fp16 : DType::fp32),
       large_(c.one_in(8)) {}
 
-int64_t NetworkValues::from_to(int64_t low, int64_t high) {
-  return low + static_cast<int64_t>(c_.below(static_cast<uint32_t>(high - low + 1)));
-}
-
 int64_t NetworkValues::channels() {
   return c_.pick(large_ ? Sizes{16, 24, 32, 48, 64, 65, 96, 128} : Sizes{1, 2, 3, 4, 5, 6, 8, 12, 16, 17, 20, 32});
 }
@@ -79,7 +75,7 @@ Tensor NetworkValues::codes(DType dtype, const Sizes& s) {
   return t;
 }
 
-/// Some divisor of `n`; often n or 1.
+/// A random divisor of `n`.
 int64_t NetworkValues::divisor(int64_t n) {
   Sizes all{1, n};
   for (int64_t d = 2; d < n; ++d)
@@ -87,7 +83,7 @@ int64_t NetworkValues::divisor(int64_t n) {
   return c_.pick(all);
 }
 
-/// iOS16: one table, codes of 1, 2, 4 or 8 bits in bytes.
+/// constexpr_lut_to_dense of iOS16: one table for all weights, indices of 1, 2, 4 or 8 bits.
 Value* NetworkValues::palette(const Sizes& s, double most) {
   const int64_t bits = c_.pick(Sizes{1, 2, 4, 8});
   Tensor shape = Tensor::zeros(DType::uint32, Shape{static_cast<int64_t>(s.size())}).value();
@@ -97,7 +93,7 @@ Value* NetworkValues::palette(const Sizes& s, double most) {
                                        {"shape", shape}});
 }
 
-/// iOS18: one table for each group of entries of the first two axes.
+/// constexpr_lut_to_dense of iOS18: a table for each group of rows or columns.
 Value* NetworkValues::palettes(const Sizes& s, double most) {
   const DType types[] = {DType::uint1, DType::uint2, DType::uint3, DType::uint4, DType::uint6, DType::uint8};
   const DType type = types[c_.below(6)];
@@ -108,7 +104,7 @@ Value* NetworkValues::palettes(const Sizes& s, double most) {
   return op("constexpr_lut_to_dense", {{"indices", codes(type, s)}, {"lut", random(table, most)}});
 }
 
-/// iOS16: one scale and one zero point, or those for each entry of an axis.
+/// constexpr_affine_dequantize of iOS16: a scale and a zero point for the tensor or for each entry of an axis.
 Value* NetworkValues::affine_weights(const Sizes& s, double most) {
   const DType type = c_.one_in(2) ? DType::int8 : DType::uint8;
   const auto axis = c_.below(static_cast<uint32_t>(s.size()));
@@ -119,7 +115,7 @@ Value* NetworkValues::affine_weights(const Sizes& s, double most) {
                                             {"axis", static_cast<int>(axis)}});
 }
 
-/// iOS18: a scale and possibly an offset for each block.
+/// constexpr_blockwise_shift_scale of iOS18: a scale for each block, sometimes with an offset.
 Value* NetworkValues::blockwise(const Sizes& s, double most) {
   const DType types[] = {DType::int4, DType::uint4, DType::int8, DType::uint8};
   const DType type = types[c_.below(4)];

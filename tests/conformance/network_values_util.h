@@ -21,20 +21,20 @@ inline int64_t product_of(const Sizes& s) {
 inline Sizes sizes(const ir::Value* v) { return {v->type.shape().dims().begin(), v->type.shape().dims().end()}; }
 inline ir::Tensor ints(const Sizes& v) { return ir::Tensor::i32(v); }
 
-/// A function of a random version whose floats have one type. Values of constants are drawn apart from the choices, of
-/// which they would use up too many.
+/// Builds a function of a random opset. Its inputs and constants are all float32 or all float16. Values of constants
+/// come from a generator of their own, because `Choices` may be a short string of bytes.
 class NetworkValues {
  public:
   explicit NetworkValues(Choices& c);
 
-  int64_t from_to(int64_t low, int64_t high);
   int64_t channels();
-  /// Uniform numbers within `most` of `middle`.
+  /// Numbers drawn uniformly from [middle - most, middle + most].
   ir::Tensor random(const Sizes& s, double most, double middle = 0);
   ir::Tensor number(double v);
-  /// A constant argument: a `const` operation or an inline constant.
+  /// A constant argument, as the result of a `const` operation or inline.
   ir::NamedArg given(const char* name, ir::Tensor t);
-  /// Weights for `taken` products per result. Possibly compressed.
+  /// Random weights of shape `s`, some of them compressed. `taken` is the number of products in each result; the values
+  /// shrink with its square root, so that results do not grow.
   ir::NamedArg weights(const char* name, const Sizes& s, int64_t taken);
   /// Appends an operation. nullptr: it does not fit, or its result is too large.
   ir::Value* op(std::string_view name, std::vector<ir::NamedArg> args);
@@ -45,7 +45,7 @@ class NetworkValues {
   ir::Builder builder_;
   std::mt19937 random_;
   ir::DType dtype_;
-  bool large_;  ///< sizes for which kernels have other tiles
+  bool large_;  ///< whether channels and images are large enough for other tiles of the kernels
 
  private:
   ir::Tensor codes(ir::DType dtype, const Sizes& s);

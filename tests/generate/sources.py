@@ -92,7 +92,7 @@ def write_everything(folder, spec_version=7):
 
 
 def write_alike(folder):
-    """A model, only described. Code for two of its fields would have the same setter, or another field's name."""
+    """A model that is only described. Some of its names collide with setters and arrays of other fields: setPicture, yShapedArray."""
     return write_program(folder / "Alike.mlmodelc", SUM,
                          [image("picture"), image("Picture"), array_feature("x", [2]), array_feature("X", [2])],
                          [array_feature("y", [2]), array_feature("yShapedArray", [2])])

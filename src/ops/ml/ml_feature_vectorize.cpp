@@ -26,7 +26,7 @@ Result<std::vector<Type>> infer_ml_feature_vectorize(const OpCall& call) {
       if (!t.is_ranked()) continue;
       const int64_t own = t.shape()[0];
       if (rows >= 0 && own >= 0 && own != rows)
-        return call.error("values", cat(rows, " rows as in the values before"), cat(t));
+        return call.error("values", cat(rows, " rows, as in an earlier value"), cat(t));
       if (rows < 0) rows = own;
       row = Type::tensor(t.dtype(), Shape(t.shape().dims().subspan(1)));
     }

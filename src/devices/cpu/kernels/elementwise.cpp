@@ -12,7 +12,7 @@ using vector::loops;
 Match match_unary(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
   const auto f = activation_of(m.call);
-  if (!f) return Match::no("a parameter that is not constant, or NaN");
+  if (!f) return Match::no("a parameter that is NaN or not constant");
   const ir::Shape shape = m.outputs[0].shape();
   const Layout layout = layout_of(m, "x");
   const Chunks chunks{storage_count(shape, layout)};

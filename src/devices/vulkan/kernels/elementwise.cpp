@@ -66,7 +66,7 @@ Status record_unary(Recorder& recorder, Element e, const std::array<Function, 3>
 Match match_unary_whole(const MatchCall& m) {
   if (std::string why = refusal_of(m, {"x"}); !why.empty()) return Match::no(why);
   const auto f = function_of(m.call);
-  if (!f) return Match::no("a parameter that is not constant, or NaN");
+  if (!f) return Match::no("a parameter that is NaN or not constant");
   if (f->number != F_ABS && f->number != F_SIGN && f->number != F_SQUARE && f->number != F_THRESHOLD)
     return Match::no("a function of integers");
   int64_t limit = 0;
@@ -96,7 +96,7 @@ Match match_unary(const MatchCall& m) {
   if (m.call.dtype("x") == ir::DType::int32) return match_unary_whole(m);
   if (std::string why = refusal_of_floats(m, {"x"}); !why.empty()) return Match::no(why);
   const auto f = function_of(m.call);
-  if (!f) return Match::no("a parameter that is not constant, or NaN");
+  if (!f) return Match::no("a parameter that is NaN or not constant");
   const Element e = float_element(m);
   const int x = m.call.arg_index("x");
   const After after = after_of(m.epilogue);

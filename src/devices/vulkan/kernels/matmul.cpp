@@ -58,6 +58,7 @@ Match match_linear(const MatchCall& m) {
 Match choose_packed(const MatchCall& m, std::string_view kernel, std::string_view weights, bool transposed,
                     int64_t rows, std::initializer_list<std::string_view> params, Inputs in) {
   if (!m.is_constant(weights)) return Match::no("weights that are not constant");
+  if (m.call.shape(weights).rank() != 2) return Match::no("weights that are not a matrix");
   std::string refusal;
   auto packed = PackedRows::of(m, in.b, transposed, refusal);
   if (!packed) return Match::no(refusal);
@@ -89,7 +90,6 @@ Match match_matmul_packed(const MatchCall& m) {
   if (!tx.ok() || !ty.ok()) return Match::no("a parameter that is not constant");
   const ir::Shape& x = m.call.shape("x");
   if (*tx) return Match::no("a transposed left side");
-  if (m.call.shape("y").rank() != 2) return Match::no("weights that are not a matrix");
   return choose_packed(m, "vulkan.matmul.packed", "y", !*ty, x.count(0, x.rank() - 1), {"x", "bias", "addend"},
                        {m.call.arg_index("x"), m.call.arg_index("y"), m.call.arg_index("bias"), addend_of(m)});
 }

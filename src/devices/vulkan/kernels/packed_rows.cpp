@@ -26,7 +26,6 @@ std::shared_ptr<PackedRows> PackedRows::of(const MatchCall& m, int arg, bool tra
   auto stored = m.stored(arg);
   if (!stored || stored->is_half) return no("weights that are not read as stored");
   const ir::Shape& shape = m.call.all_args()[static_cast<size_t>(arg)].type->shape();
-  if (shape.rank() < 2 || (transposed && shape.rank() > 2)) return no("weights that are not a matrix");
   const ir::DType codes = stored->elements.dtype();
   if (ir::is_float(codes) || ir::bits(codes) > 8) return no(cat("weights of ", codes));
   auto r = std::make_shared<PackedRows>();

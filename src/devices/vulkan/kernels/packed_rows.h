@@ -8,8 +8,8 @@ namespace moka::devices::vulkan {
 /// the columns of a product. Immutable once prepared.
 class PackedRows {
  public:
-  /// Those of input `arg`, whose axes but the first are one; the columns of a matrix when `transposed`. Sets `refusal`
-  /// when the codes cannot be read.
+  /// Those of input `arg`, of rank 2 or more: its first axis counts the rows, the others are one axis. With
+  /// `transposed` the input is a matrix whose columns are the rows. Sets `refusal` when the codes cannot be read.
   static std::shared_ptr<PackedRows> of(const MatchCall& m, int arg, bool transposed, std::string& refusal);
   /// Makes `c` upload them before its first run.
   void prepare_in(KernelChoice& c, std::shared_ptr<PackedRows> self);

@@ -15,7 +15,7 @@ from sources import write_accumulator, write_alike, write_everything, write_sum
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-PROGRAM = os.environ["MOKA_PROGRAM"]
+PROGRAM = Path(os.environ["MOKA_PROGRAM"]).resolve()
 LIBRARY = Path(os.environ["MOKA_LIBRARY"])
 MODELS = Path(os.environ.get("MOKA_TEST_MODELS") or os.environ.get("MOKA_TEST_MODELS_DEFAULT", "models"))
 CC, CXX = os.environ.get("CC", "cc"), os.environ.get("CXX", "c++")

@@ -21,9 +21,9 @@ func run(_ folder: URL) async throws {
     precondition(sum.sumShapedArray.scalars == [2, 4, 6])
 
     let everything = Everything_2Output(
-        features_: ["a": 1], by_number: [7: 2], return_: "r", label: 3, provider_: 4, list: ["b"], list_2: [5],
-        matrix: MLMultiArray(MLShapedArray<Float16>(scalars: [1, 2], shape: [2])), drawn: CVPixelBuffer())
-    precondition(everything.features_ == ["a": 1] && everything.by_number == [7: 2] && everything.list_2 == [5])
+        features_: ["a": 1], by_number: [7: 2], return_: "r", label: 3, provider_: 4, values_: 6, list: ["b"],
+        list_2: [5], matrix: MLMultiArray(MLShapedArray<Float16>(scalars: [1, 2], shape: [2])), drawn: CVPixelBuffer())
+    precondition(everything.features_ == ["a": 1] && everything.by_number == [7: 2] && everything.values_ == 6 && everything.list_2 == [5])
 }
 
 try await run(URL(fileURLWithPath: CommandLine.arguments[1]))

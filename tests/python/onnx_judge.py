@@ -47,6 +47,10 @@ ORT_TYPES = {
 NAN = "onnxruntime orders NaN and infinities in its own way"
 EDGES = {
     "argsort/special_descending": NAN,
+    "clip/nan_to_0.5_fp32": "onnxruntime ignores a limit that is NaN",
+    "clip/nan_to_0.5_fp16": "onnxruntime ignores a limit that is NaN",
+    "clip/-1_to_nan_fp32": "onnxruntime ignores a limit that is NaN",
+    "clip/-1_to_nan_fp16": "onnxruntime ignores a limit that is NaN",
     "floor_div/zero_and_infinity": NAN,
     "max_pool/nan_and_infinity": NAN,
     "mod/zero_and_infinity": NAN,
@@ -62,6 +66,8 @@ EDGES = {
     "reduce_sum/int32_wraps": "onnxruntime's sums of integers saturate",
     "resample/documented_symmetric": "a position halfway between two elements, which rounds either way",
     "crop/unknown_sizes": "the default sizes, which the graph is made for, are smaller than what is cut off",
+    "local_response_norm/negative_alpha_0.7": "onnxruntime refuses an alpha below 0",
+    "local_response_norm/negative_alpha_0.75": "onnxruntime refuses an alpha below 0",
     "scatter_nd/ios17_outside": "onnxruntime refuses indices outside, which MIL ignores",
     "scatter/ios17_outside": "onnxruntime refuses indices outside, which MIL ignores",
     "scatter/ios17_outside_fp16": "onnxruntime refuses indices outside, which MIL ignores",
@@ -69,6 +75,8 @@ EDGES = {
     "dict_vectorizer": "onnxruntime refuses an empty dictionary",
     "state_shared.mlmodel": "onnxruntime does not round a state of float16 that one model of a pipeline writes and another reads",
 }
+# Models that make rounding grow, and how far float32 may be off. docs/onnx.md compares both runtimes with float64.
+ROUNDING = {"nmp.mlpackage": 2e-4, "SSDOcr.mlmodel": 2e-4, "SSDOcr.mlmodelc": 2e-4}
 OWN = ("moka_attention", "moka_group_norm")  # made by passes that the export does not run
 
 Case = collections.namedtuple("Case", "name load runs relative")
@@ -312,11 +320,16 @@ def roundings(model, inputs):
     return {name: float(np.max(d[np.isfinite(d)], initial=0)) for name, d in moved.items()}
 
 
+def of_case(table, case, default=None):
+    """The value of a table for the case whose name ends with the key."""
+    return next((value for name, value in table.items() if case.name.endswith("/" + name)), default)
+
+
 def judge(case):
-    edge = next((why for name, why in EDGES.items() if case.name.endswith("/" + name)), None)
+    edge = of_case(EDGES, case)
     if case.name.split("/")[1] in OWN:
         return Result("skipped", "only passes for devices make this operation", 0, 0, 0)
-    result = compared(case)
+    result = compared(case._replace(relative=of_case(ROUNDING, case, case.relative)))
     return result._replace(state="edge", reason=edge) if edge and result.state in ("differs", "failed") else result
 
 

@@ -22,7 +22,12 @@ class Network : NetworkValues {
   Case make() {
     add_input();
     if (c_.one_in(4)) add_input();
-    for (uint32_t parts = 2 + c_.below(kMostParts - 1); parts > 0; --parts) add_part();
+    if (function_->opset >= Opset::ios18 && c_.one_in(2)) add_state();
+    for (uint32_t parts = 2 + c_.below(kMostParts - 1); parts > 0; --parts) {
+      add_part();
+      if (state_ != nullptr && c_.one_in(3)) remember(any());
+    }
+    if (state_ != nullptr) keep(op("read_state", {{"input", state_}}));
     std::vector<Value*> results;
     for (Value* v : values_)
       if (v->producer() != nullptr && (v->users().empty() || c_.one_in(8))) results.push_back(v);
@@ -49,10 +54,19 @@ class Network : NetworkValues {
       for (int i = 0; i < v.type.rank(); ++i)
         if (which(i)) v.type.shape()[i] = kAnyDim;
     };
-    for (const auto& v : f.body().inputs()) forget(*v, [&](int i) { return i != 1 && c_.one_in(2); });
-    for (const auto& op : f.body().ops())
-      for (size_t i = 0; i < op->output_count() && !op->has_trait(Trait::constant); ++i)
-        if (!op->has_trait(Trait::constexpr_weight)) forget(*op->output(i), [](int) { return true; });
+    for (const auto& v : f.body().inputs())
+      if (v->type.is_tensor() && v->type.dtype() == dtype_) forget(*v, [&](int i) { return i != 1 && c_.one_in(2); });
+    const std::function<void(const Block&)> forget_results = [&](const Block& block) {
+      for (const auto& op : block.ops()) {
+        if (op->has_trait(Trait::constant) || op->has_trait(Trait::constexpr_weight)) continue;
+        for (size_t i = 0; i < op->output_count(); ++i) forget(*op->output(i), [](int) { return true; });
+        for (size_t i = 0; i < op->block_count(); ++i) {
+          for (const auto& v : op->block(i)->inputs()) forget(*v, [](int) { return true; });
+          forget_results(*op->block(i));
+        }
+      }
+    };
+    forget_results(f.body());
   }
 
   // ---- values
@@ -69,6 +83,13 @@ class Network : NetworkValues {
     Value* v = function_->body().add_input(cat("x", out_.inputs.size()), Type::tensor(dtype_, t.shape()));
     out_.inputs.push_back({v->name, t});
     values_.push_back(v);
+  }
+
+  /// A state with the type of the first input.
+  void add_state() {
+    const Tensor t = random(sizes(values_.front()), 1);
+    state_ = function_->body().add_input("memory", Type::state(Type::tensor(dtype_, t.shape())));
+    out_.inputs.push_back({state_->name, t});
   }
 
   void keep(Value* v) {
@@ -101,7 +122,7 @@ class Network : NetworkValues {
         &Network::resize,     &Network::excite,     &Network::written_norm, &Network::gather,
         &Network::tile,       &Network::power,      &Network::clamp,        &Network::squeeze,
         &Network::stack,      &Network::recurrent,  &Network::casts,        &Network::choose,
-        &Network::shuffle,    &Network::measured};
+        &Network::shuffle,    &Network::measured,   &Network::branch,       &Network::loop};
     (this->*c_.pick(std::span(kParts)))(any());
   }
 
@@ -570,6 +591,72 @@ class Network : NetworkValues {
         {{"x", x}, {"scale_factor_height", height}, {"scale_factor_width", width}, {"align_corners", c_.one_in(2)}}));
   }
 
+  // ---- control flow and states
+
+  /// Appends up to four parts to the block of `inner`, which may read all values so far. Returns one that has the type
+  /// of `x`, or `x` itself.
+  Value* nested(Builder& inner, Value* x) {
+    const size_t before = values_.size();
+    values_.push_back(x);
+    std::swap(builder_, inner);
+    ++depth_;
+    affine(x);
+    activation(any());
+    for (int64_t parts = c_.from_to(0, 2); parts > 0; --parts) add_part();
+    --depth_;
+    std::swap(builder_, inner);
+    Value* made = x;
+    for (size_t i = before; i < values_.size(); ++i)
+      if (values_[i]->type == x->type && !c_.one_in(4)) made = values_[i];
+    values_.resize(before);
+    return made;
+  }
+
+  /// The condition reads an input, so no pass can fold it.
+  void branch(Value* x) {
+    if (depth_ >= kMostDepth) return;
+    if (choice_ == nullptr) {
+      choice_ = function_->body().add_input("choice", Type::tensor(DType::int32, Shape{1}));
+      out_.inputs.push_back({choice_->name, ints({0})});
+    }
+    const std::string name = function_->unique_name("branch");
+    auto above = builder_.op("greater", {{"x", choice_}, {"y", ints({c_.from_to(-1, 0)})}}, cat(name, "_above"));
+    if (!above.ok()) return;
+    auto taken = builder_.op("squeeze", {{"x", *above}}, cat(name, "_taken"));
+    if (!taken.ok()) return;
+    const std::vector<std::pair<std::string, Type>> none[2];
+    const auto made = builder_.append_with_blocks(
+        {"cond", {{"pred", *taken}}, name, {}, {}}, none,
+        [&](size_t, Builder& inner) -> Result<std::vector<Value*>> { return std::vector{nested(inner, x)}; });
+    if (made.ok()) keep((*made)->output(0));
+  }
+
+  void loop(Value* x) {
+    if (depth_ >= kMostDepth) return;
+    const std::string name = function_->unique_name("loop");
+    auto first = builder_.constant(cat(name, "_first"), Tensor::scalar_i64(DType::int32, 0));
+    if (!first.ok()) return;
+    const std::vector<std::pair<std::string, Type>> inputs[2] = {
+        {{cat(name, "_at"), (*first)->type}, {cat(name, "_value"), x->type}},
+        {{cat(name, "_step"), (*first)->type}, {cat(name, "_carried"), x->type}}};
+    const int steps = static_cast<int>(c_.from_to(0, 3));
+    const auto fill = [&](size_t block, Builder& inner) -> Result<std::vector<Value*>> {
+      Value* i = inner.block().inputs()[0].get();
+      if (block == 0) return std::vector{MOKA_TRY(inner.op("less", {{"x", i}, {"y", steps}}, cat(name, "_goes_on")))};
+      Value* next = MOKA_TRY(inner.op("add", {{"x", i}, {"y", 1}}, cat(name, "_next")));
+      return std::vector{next, nested(inner, inner.block().inputs()[1].get())};
+    };
+    const auto made = builder_.append_with_blocks(
+        {"while_loop", {{"loop_vars", std::vector<Value*>{*first, x}}}, name, {}, {}}, inputs, fill);
+    if (made.ok()) keep((*made)->output(1));
+  }
+
+  void remember(Value* x) {
+    Value* same = x->type == values_.front()->type ? x : like(values_.front());
+    keep(c_.one_in(2) ? op("read_state", {{"input", state_}})
+                      : op("coreml_update_state", {{"state", state_}, {"value", same}}));
+  }
+
   // ---- reductions and norms
 
   Sizes some_axes(size_t rank) {
@@ -671,7 +758,10 @@ class Network : NetworkValues {
     keep(op("reshape", {{"x", v}, {"shape", ints({s[0], s[1], width})}}));
   }
 
+  static constexpr int kMostDepth = 2;
   std::vector<Value*> values_;
+  Value *state_ = nullptr, *choice_ = nullptr;  ///< nullptr: the network has none
+  int depth_ = 0;                               ///< of blocks
   Case out_;
 };
 

@@ -6,15 +6,15 @@
 
 /// Random networks of several operations, in the combinations that passes, planner and kernels treat specially:
 /// scales and shifts around layers with weights, activations, moved dimensions, branches that meet again, attention,
-/// and functions written as chains of simpler ones.
+/// functions written as chains of simpler ones, conditions, loops, and a state.
 ///
 ///     SeededChoices choices("network 7");
 ///     const Case c = random_network(choices);
 ///     EXPECT_EQ(network_disagreement(c), "") << c.program;
 namespace moka::conformance {
 
-/// A network of up to 14 parts with its inputs, without outputs. All operations have known sizes, unless the draw
-/// makes sizes of the inputs flexible.
+/// A network of up to 14 parts, some of which have blocks with parts of their own, with its inputs, without outputs.
+/// All operations have known sizes, unless the draw makes sizes of the inputs flexible.
 Case random_network(Choices& choices);
 
 /// Runs the case in every column. Returns an empty string when all columns agree with the first. Otherwise it names the

@@ -148,8 +148,10 @@ class Widener {
   Status narrow_operands(Op& op) {
     std::vector<Value*> wide;
     for (const Operand& o : op.operands())
-      for (Value* v : o.values)
+      for (Value* v : o.values) {
+        if (v->type.is_state() && !is_half(v->type.element(0))) return {};
         if (was_half_.contains(v) && v->type.is_tensor()) wide.push_back(v);
+      }
     for (Value* v : wide) {
       Builder before = Builder::before(c_.table, op);
       op.replace_input(v, MOKA_TRY(cast_to(before, *v, "fp16")));

@@ -37,7 +37,7 @@ class Network : NetworkValues {
     out_.op = "network";
     out_.program = print_text(program);
     if (c_.one_in(4)) {
-      forget_sizes(*program.functions[0]);
+      forget_sizes(*program.functions[0], dtype_, c_);
       Case flexible = out_;
       flexible.program = print_text(program);
       if (read_program(flexible).ok()) out_ = std::move(flexible);
@@ -47,27 +47,6 @@ class Network : NetworkValues {
 
  private:
   using Part = void (Network::*)(Value*);
-
-  /// Inputs have unknown sizes, and the sizes of all results follow from theirs.
-  void forget_sizes(Function& f) {
-    const auto forget = [](Value& v, const auto& which) {
-      for (int i = 0; i < v.type.rank(); ++i)
-        if (which(i)) v.type.shape()[i] = kAnyDim;
-    };
-    for (const auto& v : f.body().inputs())
-      if (v->type.is_tensor() && v->type.dtype() == dtype_) forget(*v, [&](int i) { return i != 1 && c_.one_in(2); });
-    const std::function<void(const Block&)> forget_results = [&](const Block& block) {
-      for (const auto& op : block.ops()) {
-        if (op->has_trait(Trait::constant) || op->has_trait(Trait::constexpr_weight)) continue;
-        for (size_t i = 0; i < op->output_count(); ++i) forget(*op->output(i), [](int) { return true; });
-        for (size_t i = 0; i < op->block_count(); ++i) {
-          for (const auto& v : op->block(i)->inputs()) forget(*v, [](int) { return true; });
-          forget_results(*op->block(i));
-        }
-      }
-    };
-    forget_results(f.body());
-  }
 
   // ---- values
 
@@ -122,7 +101,8 @@ class Network : NetworkValues {
         &Network::resize,     &Network::excite,     &Network::written_norm, &Network::gather,
         &Network::tile,       &Network::power,      &Network::clamp,        &Network::squeeze,
         &Network::stack,      &Network::recurrent,  &Network::casts,        &Network::choose,
-        &Network::shuffle,    &Network::measured,   &Network::branch,       &Network::loop};
+        &Network::shuffle,    &Network::measured,   &Network::branch,       &Network::loop,
+        &Network::quantized,  &Network::quantized};
     (this->*c_.pick(std::span(kParts)))(any());
   }
 
@@ -213,6 +193,38 @@ class Network : NetworkValues {
     auto made = builder_.append({lstm ? "lstm" : "gru", std::move(args), function_->unique_name("cell"), {}, {}});
     if (!made.ok()) return;
     for (size_t i = 0; i < (*made)->output_count(); ++i) keep((*made)->output(i));
+  }
+
+  /// `x` after rounding to 8 bits.
+  Value* rounded(Value* x) {
+    const Sizes s = sizes(x);
+    const bool channels = s.size() > 1 && c_.one_in(3), is_signed = c_.one_in(2), moved = !is_signed || c_.one_in(3);
+    const Sizes of = channels ? Sizes{s[1]} : Sizes{};
+    const Tensor scale =
+        channels ? random(of, 1.0 / 128, 1.0 / 32) : number(1.0 / static_cast<double>(c_.from_to(16, 64)));
+    Tensor zero = Tensor::zeros(is_signed ? DType::int8 : DType::uint8, Shape(of)).value();
+    for (int64_t i = 0; i < zero.count(); ++i) store_i64(zero.view(), i, c_.from_to(0, 9) + (is_signed ? 0 : 120));
+    std::vector<NamedArg> args{{"input", x}, {"scale", scale}};
+    if (moved) args.emplace_back("zero_point", zero);
+    if (channels) args.emplace_back("axis", c_.one_in(2) ? 1 : 1 - static_cast<int>(s.size()));
+    std::vector<NamedArg> back = args;
+    args.emplace_back("output_dtype", is_signed ? "int8" : "uint8");
+    Value* codes = op("quantize", std::move(args));
+    back[0] = {"input", codes};
+    return codes == nullptr ? nullptr : op("dequantize", std::move(back));
+  }
+
+  /// A layer or another part between values of 8 bits.
+  void quantized(Value* x) {
+    if (function_->opset < Opset::ios17) return;
+    Value* v = rounded(x);
+    keep(v);
+    if (v == nullptr || c_.one_in(4)) return;
+    static constexpr Part kParts[] = {&Network::conv,   &Network::conv, &Network::linear, &Network::matmul,
+                                      &Network::binary, &Network::pool, &Network::concat, &Network::transpose};
+    (this->*c_.pick(std::span(kParts)))(v);
+    if (c_.one_in(2)) activation(values_.back());
+    if (!c_.one_in(4)) keep(rounded(values_.back()));
   }
 
   // ---- elementwise

@@ -6,7 +6,7 @@
 
 /// Random networks of several operations, in the combinations that passes, planner and kernels treat specially:
 /// scales and shifts around layers with weights, activations, moved dimensions, branches that meet again, attention,
-/// functions written as chains of simpler ones, conditions, loops, and a state.
+/// functions written as chains of simpler ones, activations of 8 bits, conditions, loops, and a state.
 ///
 ///     SeededChoices choices("network 7");
 ///     const Case c = random_network(choices);

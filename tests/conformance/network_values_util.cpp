@@ -127,4 +127,24 @@ Value* NetworkValues::blockwise(const Sizes& s, double most) {
   return op("constexpr_blockwise_shift_scale", std::move(args));
 }
 
+void forget_sizes(Function& f, DType dtype, Choices& c) {
+  const auto forget = [](Value& v, const auto& which) {
+    for (int i = 0; i < v.type.rank(); ++i)
+      if (which(i)) v.type.shape()[i] = kAnyDim;
+  };
+  for (const auto& v : f.body().inputs())
+    if (v->type.is_tensor() && v->type.dtype() == dtype) forget(*v, [&](int i) { return i != 1 && c.one_in(2); });
+  const std::function<void(const Block&)> forget_results = [&](const Block& block) {
+    for (const auto& op : block.ops()) {
+      if (op->has_trait(Trait::constant) || op->has_trait(Trait::constexpr_weight)) continue;
+      for (size_t i = 0; i < op->output_count(); ++i) forget(*op->output(i), [](int) { return true; });
+      for (size_t i = 0; i < op->block_count(); ++i) {
+        for (const auto& v : op->block(i)->inputs()) forget(*v, [](int) { return true; });
+        forget_results(*op->block(i));
+      }
+    }
+  };
+  forget_results(f.body());
+}
+
 }  // namespace moka::conformance

@@ -21,6 +21,9 @@ inline int64_t product_of(const Sizes& s) {
 inline Sizes sizes(const ir::Value* v) { return {v->type.shape().dims().begin(), v->type.shape().dims().end()}; }
 inline ir::Tensor ints(const Sizes& v) { return ir::Tensor::i32(v); }
 
+/// Makes some sizes of the inputs of type `dtype` unknown, and the sizes of all results, which follow from them.
+void forget_sizes(ir::Function& f, ir::DType dtype, Choices& c);
+
 /// Builds a function of a random opset. Its inputs and constants are all float32 or all float16. Values of constants
 /// come from a generator of their own, because `Choices` may be a short string of bytes.
 class NetworkValues {

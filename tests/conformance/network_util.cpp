@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "conformance/network_values_util.h"
 #include "ir/text_printer.h"
@@ -102,7 +101,7 @@ class Network : NetworkValues {
         &Network::tile,       &Network::power,      &Network::clamp,        &Network::squeeze,
         &Network::stack,      &Network::recurrent,  &Network::casts,        &Network::choose,
         &Network::shuffle,    &Network::measured,   &Network::branch,       &Network::loop,
-        &Network::quantized,  &Network::quantized};
+        &Network::quantized,  &Network::quantized,  &Network::replace};
     (this->*c_.pick(std::span(kParts)))(any());
   }
 
@@ -228,25 +227,6 @@ class Network : NetworkValues {
   }
 
   // ---- elementwise
-
-  /// A constant that broadcasts to the value.
-  Tensor factors(const Value* x, double most, double middle) {
-    Sizes s = sizes(x);
-    switch (c_.below(6)) {
-      case 0: return c_.one_in(2) ? random({}, most, middle) : random({1}, most, middle);
-      case 1: break;
-      case 2: s = {s.back()}; break;
-      case 3:  // one row of several
-        for (size_t i = 0; i < s.size(); ++i)
-          if (c_.one_in(2)) s[i] = 1;
-        break;
-      default:  // one number for each channel
-        for (size_t i = 0; i < s.size(); ++i)
-          if (i != 1) s[i] = 1;
-        if (s.size() > 1 && c_.one_in(2)) s.erase(s.begin());
-    }
-    return random(s, most, middle);
-  }
 
   void affine(Value* x) {
     const char* names[] = {"add", "mul", "sub", "real_div", "maximum", "minimum"};
@@ -406,22 +386,6 @@ class Network : NetworkValues {
 
   // ---- movement
 
-  Sizes permutation(size_t rank) {
-    Sizes p(rank);
-    std::iota(p.begin(), p.end(), 0);
-    switch (c_.below(4)) {
-      case 0:  // channels last
-        if (rank > 2) std::rotate(p.begin() + 1, p.begin() + 2, p.end());
-        break;
-      case 1:  // channels first
-        if (rank > 2) std::rotate(p.begin() + 1, p.end() - 1, p.end());
-        break;
-      case 2: std::swap(p[rank - 1], p[rank - 2]); break;
-      default: std::shuffle(p.begin(), p.end(), random_);
-    }
-    return p;
-  }
-
   void transpose(Value* x) {
     const size_t rank = sizes(x).size();
     if (rank < 2) return;
@@ -569,6 +533,28 @@ class Network : NetworkValues {
     keep(op("gather", {{"x", x}, given("indices", ints(indices)), {"axis", static_cast<int>(axis)}}));
   }
 
+  /// `x` with a slice of it replaced by one of `from`, at the same place or elsewhere. Both have the same sizes.
+  Value* replaced(Value* x, Value* from) {
+    if (x == nullptr) return nullptr;
+    const Sizes s = sizes(x);
+    const size_t axis = c_.below(static_cast<uint32_t>(s.size()));
+    const int64_t count = c_.from_to(1, s[axis]);
+    Sizes begin(s.size(), 0), end = s;
+    const auto at = [&](int64_t first) {
+      begin[axis] = first;
+      end[axis] = first + count;
+    };
+    at(c_.from_to(0, s[axis] - count));
+    Value* update = op("slice_by_index", {{"x", from}, {"begin", ints(begin)}, {"end", ints(end)}});
+    if (c_.one_in(2)) at(c_.from_to(0, s[axis] - count));
+    return op("slice_update", {{"x", x}, {"update", update}, given("begin", ints(begin)), given("end", ints(end))});
+  }
+
+  void replace(Value* x) {
+    if (function_->opset >= Opset::ios18) return keep(replaced(x, like(x)));
+    keep(op("cumsum", {{"x", x}, {"axis", static_cast<int>(c_.below(static_cast<uint32_t>(sizes(x).size())))}}));
+  }
+
   void tile(Value* x) {
     Sizes reps;
     for (size_t i = 0; i < sizes(x).size(); ++i) reps.push_back(c_.one_in(3) ? 2 : 1);
@@ -663,8 +649,10 @@ class Network : NetworkValues {
     if (made.ok()) keep((*made)->output(1));
   }
 
+  /// Reads the state, or stores a value or the state with a slice replaced, as a cache of keys does.
   void remember(Value* x) {
     Value* same = x->type == values_.front()->type ? x : like(values_.front());
+    if (c_.one_in(2)) same = replaced(op("read_state", {{"input", state_}}), same);
     keep(c_.one_in(2) ? op("read_state", {{"input", state_}})
                       : op("coreml_update_state", {{"state", state_}, {"value", same}}));
   }

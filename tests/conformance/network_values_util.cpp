@@ -40,6 +40,40 @@ Tensor NetworkValues::number(double v) {
   return t;
 }
 
+Tensor NetworkValues::factors(const Value* x, double most, double middle) {
+  Sizes s = sizes(x);
+  switch (c_.below(6)) {
+    case 0: return c_.one_in(2) ? random({}, most, middle) : random({1}, most, middle);
+    case 1: break;
+    case 2: s = {s.back()}; break;
+    case 3:  // one row of several
+      for (size_t i = 0; i < s.size(); ++i)
+        if (c_.one_in(2)) s[i] = 1;
+      break;
+    default:  // one number for each channel
+      for (size_t i = 0; i < s.size(); ++i)
+        if (i != 1) s[i] = 1;
+      if (s.size() > 1 && c_.one_in(2)) s.erase(s.begin());
+  }
+  return random(s, most, middle);
+}
+
+Sizes NetworkValues::permutation(size_t rank) {
+  Sizes p(rank);
+  std::iota(p.begin(), p.end(), 0);
+  switch (c_.below(4)) {
+    case 0:  // channels last
+      if (rank > 2) std::rotate(p.begin() + 1, p.begin() + 2, p.end());
+      break;
+    case 1:  // channels first
+      if (rank > 2) std::rotate(p.begin() + 1, p.end() - 1, p.end());
+      break;
+    case 2: std::swap(p[rank - 1], p[rank - 2]); break;
+    default: std::shuffle(p.begin(), p.end(), random_);
+  }
+  return p;
+}
+
 NamedArg NetworkValues::given(const char* name, Tensor t) {
   if (c_.one_in(2)) return {name, std::move(t)};
   return {name, builder_.constant(function_->unique_name("w"), std::move(t)).value()};

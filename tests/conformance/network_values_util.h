@@ -34,6 +34,10 @@ class NetworkValues {
   /// Numbers drawn uniformly from [middle - most, middle + most].
   ir::Tensor random(const Sizes& s, double most, double middle = 0);
   ir::Tensor number(double v);
+  /// Numbers as in random(), of sizes that broadcast to those of the value.
+  ir::Tensor factors(const ir::Value* x, double most, double middle);
+  /// A random permutation of the dimensions, often one that moves the channels.
+  Sizes permutation(size_t rank);
   /// A constant argument, as the result of a `const` operation or inline.
   ir::NamedArg given(const char* name, ir::Tensor t);
   /// Random weights of shape `s`, some of them compressed. `taken` is the number of products in each result; the values

@@ -76,10 +76,13 @@ wheel: $(BUILD)/build.ninja
 test-python: wheel
 	@tests/python/run
 
-## Every model of the corpora as ONNX, checked by onnx and run by onnxruntime: minutes.
+## Every model of the corpora and PROGRAMS random networks as ONNX, checked by onnx and run by onnxruntime: minutes.
 test-onnx-export: wheel
 	@tests/python/run -k to_onnx
-	$(BUILD)/python-full/bin/python tests/python/onnx_judge.py --list
+	cmake --build $(BUILD) -j $(JOBS) --target test_conformance
+	MOKA_PRINT_NETWORKS=1 MOKA_RANDOM_PROGRAMS=$(PROGRAMS_EACH) MOKA_RANDOM_SEED=$(SEED) $(BUILD)/tests/test_conformance \
+	  --gtest_filter=Networks.ColumnsAgree > $(BUILD)/networks.mil
+	$(BUILD)/python-full/bin/python tests/python/onnx_judge.py --list --networks $(BUILD)/networks.mil
 
 ## The tests of the package onnx on Moka: all node tests and those with data.
 test-onnx: test-python

@@ -120,6 +120,16 @@ def test_onnxruntime_answers_in_this_python(net, tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
 
 
+def test_onnxruntime_multiplies_quantized_weights_in_float32(tmp_path):
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    p = build.Program("ios18")
+    p.output(p.matmul(x=p.input("x", build.array((1, 64))), y=WEIGHT), "y")
+    small = compress.weights(p.save(str(tmp_path / "net.mlpackage")), compress.linear(4)).model
+    model, path = small.save(str(tmp_path / "small.mlpackage")), str(tmp_path / "small.onnx")
+    moka.to_onnx(model, path)
+    assert verify.against(model, path, min_snr=80).passed
+
+
 def test_pictures_of_pil(tmp_path):
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     path, pixels, recorded = doubled_picture(tmp_path)

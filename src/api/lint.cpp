@@ -55,12 +55,11 @@ void check_options(const Options& options, const linting::Subject& subject) {
                     cat("function '", options.function, "': the model has none of that name"));
 }
 
-/// Everything that is known of the model without running it. `source`: the changeable model to which the subject
-/// refers, if there is one.
-linting::Subject subject_of(const std::string& path, const Options& options, std::vector<std::string>& remarks,
-                            std::optional<format::ModelSource>& source) {
+/// Everything that is known of the model at `path` without running it. `source`: the same model as one that can be
+/// changed, or nullptr.
+linting::Subject subject_of(const format::ModelFile& file, const format::ModelSource* source, const std::string& path,
+                            const Options& options, std::vector<std::string>& remarks) {
   linting::Subject out;
-  const format::ModelFile file = api::unwrap(format::open_model(path, {.any_kind = true}));
   std::vector<std::string> faults;
   out.description = import::outline_description(file, faults);
   out.outline = std::make_shared<import::Outline>(import::outline(file));
@@ -68,7 +67,7 @@ linting::Subject subject_of(const std::string& path, const Options& options, std
   out.target = options.target;
   out.as_float16 = options.as_float16;
   out.is_measured_with_given = !options.inputs.empty() || !options.ranges.empty();
-  if (auto read = format::ModelSource::read(path); read.ok()) out.source = &source.emplace(std::move(read).value());
+  out.source = source;
   if (auto imported = import::import_model(file, {}); imported.ok()) {
     out.description = std::move(imported->description);
     out.program = std::make_shared<ir::Program>(std::move(imported->program));
@@ -83,6 +82,13 @@ linting::Subject subject_of(const std::string& path, const Options& options, std
   if (!options.function.empty())
     std::erase_if(out.functions, [&](const auto& view) { return view.function->name != options.function; });
   return out;
+}
+
+format::ModelFile file_of(const format::ModelSource& source) {
+  std::map<std::string, Bytes> files;
+  for (const auto& [name, content] : source.weights) files[name] = content.joined();
+  Bytes specification = api::unwrap(source.specification.serialize()).joined();
+  return api::unwrap(format::open_model_bytes(std::move(specification), std::move(files), {.any_kind = true}));
 }
 
 /// The numbers of an output that are compared. Labels are left out because they follow from probabilities, and pixels
@@ -158,8 +164,9 @@ bool Report::has(Level at_least) const {
 Report check(const std::string& path, const Options& options) {
   const Rules use = chosen(options);
   Report report;
-  std::optional<format::ModelSource> source;
-  linting::Subject subject = subject_of(path, options, report.remarks, source);
+  const format::ModelFile file = api::unwrap(format::open_model(path, {.any_kind = true}));
+  const auto source = format::ModelSource::read(path);
+  linting::Subject subject = subject_of(file, source.ok() ? &*source : nullptr, path, options, report.remarks);
   const bool asks_neural_engine =
       std::any_of(use.begin(), use.end(), [](auto* rule) { return rule->asks_neural_engine; });
   if (options.predict && subject.program != nullptr) api::measure(path, options, asks_neural_engine, subject, report);
@@ -172,15 +179,17 @@ Report check(const std::string& path, const Options& options) {
 Repair fix(const std::string& path, const Options& options) {
   const Rules use = chosen(options);
   Repair out{ModelSource::open(path), {}};
-  std::optional<format::ModelSource> source;
-  std::vector<std::string> remarks;
-  linting::Subject subject = subject_of(path, options, remarks, source);
   format::ModelSource changed = out.model.impl().source;
   changed.specification = changed.specification.copy();
+  std::vector<std::string> remarks;
+  std::optional<linting::Subject> subject = subject_of(file_of(changed), &changed, path, options, remarks);
   for (const linting::Rule* rule : use) {
-    if (rule->fix == nullptr || linting::run_rules(subject, {&rule, 1}).empty()) continue;
-    for (std::string& done : api::unwrap(rule->fix(subject, changed)))
-      out.done.emplace_back(rule->name, std::move(done));
+    if (rule->fix == nullptr) continue;
+    if (!subject) subject = subject_of(file_of(changed), &changed, path, options, remarks);
+    if (linting::run_rules(*subject, {&rule, 1}).empty()) continue;
+    const std::vector<std::string> all = api::unwrap(rule->fix(*subject, changed));
+    for (const std::string& done : all) out.done.emplace_back(rule->name, done);
+    if (!all.empty()) subject.reset();  // it is of the model before the fix
   }
   if (out.done.empty()) return out;
   out.model = ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{std::move(changed)}));

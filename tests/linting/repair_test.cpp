@@ -92,6 +92,23 @@ TEST(Repair, AChainOfTransposesLosesOnePair) {
   EXPECT_EQ(repair.model.load().description().functions[0].outputs[0].array.shape, (std::vector<int64_t>{3, 2}));
 }
 
+/// Merging the two first transposes gives the remaining one another reader, so the pair around relu must stay.
+TEST(Repair, AFixLooksAtWhatEarlierFixesLeft) {
+  ProgramBuilder b("ios17");
+  const Value x = b.input("x", DataType::float32, {2, 3});
+  const auto transposed = [&](const Value& v, const char* name) {
+    return b.op("transpose", {{"x", v}, {"perm", std::vector<int>{1, 0}}}, name);
+  };
+  b.output(b.op("exp", {{"x", transposed(x, "one")}}, "y"));
+  const Value again = b.op("relu", {{"x", transposed(x, "same")}});
+  b.output(b.op("exp", {{"x", transposed(again, "back")}}, "z"));
+  const Saved saved(b.source());
+  const lint::Repair repair = lint::fix(saved.path);
+  ASSERT_EQ(repair.done.size(), 1u);
+  EXPECT_EQ(repair.done[0].first, "duplicate-operation");
+  EXPECT_EQ(repair.model.load().description().functions[0].outputs[1].array.shape, (std::vector<int64_t>{2, 3}));
+}
+
 TEST(Repair, OnlyChosenRulesRepair) {
   const Saved saved(wasteful());
   lint::Options options;

@@ -27,11 +27,14 @@ class Inliner {
     const std::vector<Stage> stages = MOKA_TRY(stages_of(pipeline_));
     if (stages.empty()) return fail(ErrorCode::invalid_argument, "the pipeline has no models");
     const Interface interface = MOKA_TRY(interfaces(pipeline_)).at(0);
-    for (const Feature& f : MOKA_TRY(features(interface))) {
+    const std::vector<Feature> all = MOKA_TRY(features(interface));
+    for (const Feature& f : all) {
       names_.insert(f.name);
       if (!f.is_input) outputs_.push_back(f.name);
     }
     for (size_t i = 0; i < stages.size(); ++i) MOKA_TRY_IN(add(stages[i], i), cat("stage '", stages[i].name, "'"));
+    for (const Feature& f : all)
+      if (f.is_input && !values_.contains(f.name)) MOKA_TRY_IN(add_unread(f), cat("input '", f.name, "'"));
     std::vector<std::string> returned;
     for (const std::string& name : outputs_) {
       const auto it = values_.find(name);
@@ -71,6 +74,23 @@ class Inliner {
         return fail(ErrorCode::unsupported, "'", f.name,
                     "' is an image that another model computes, and its pixels would not be rounded in one program");
     }
+    return {};
+  }
+
+  /// An input that no model reads stays an input.
+  Status add_unread(const Feature& feature) {
+    const Message described = MOKA_TRY(feature.message.child("type"));
+    const std::string kind = MOKA_TRY(described.which("Type"));
+    if (kind != "multiArrayType")
+      return fail(ErrorCode::unsupported, "no model reads it, and it is ", name_of_type(kind));
+    const Message array = MOKA_TRY(described.child(kind));
+    const ElementName* element = element_of_array(MOKA_TRY(text_of(array, "dataType")));
+    if (element == nullptr || element->program.empty())
+      return fail(ErrorCode::unsupported, "no model reads it, and programs have no inputs of its element type");
+    TensorType type{std::string(element->program), MOKA_TRY(integers_of(array, "shape"))};
+    if (!MOKA_TRY(array.which("ShapeFlexibility")).empty()) std::fill(type.shape.begin(), type.shape.end(), -1);
+    inputs_.push_back(MOKA_TRY(make_named(feature.name, type)));
+    values_[feature.name] = {feature.name, type};
     return {};
   }
 

@@ -65,6 +65,17 @@ TEST(Inline, PipelineBecomesOneProgram) {
   EXPECT_EQ(predict(one, inputs, "z"), predict(joined, inputs, "z"));
 }
 
+TEST(Inline, InputsThatNoModelReadsStay) {
+  ProgramBuilder b("ios16");
+  const auto x = b.input("x", DataType::float32, {3});
+  b.input("unread", DataType::float32, {2});
+  b.output(b.op("exp", {{"x", b.op("relu", {{"x", x}})}}, "y"));
+  const ModelSource pipeline = edit::bisect_into_pipeline(b.source()), one = edit::inline_pipeline(pipeline);
+  const Features inputs = {{"x", array({-1, 0, 1}, {3})}, {"unread", array({1, 2}, {2})}};
+  EXPECT_EQ(predict(one, inputs, "y"), predict(pipeline, inputs, "y"));
+  EXPECT_EQ(one.load().description().functions[0].inputs.size(), 2u);
+}
+
 TEST(Inline, OtherElementTypesAndWeights) {
   const ModelSource same = edit::rename_features(program(), {{"x", "z4"}, {"y", "w"}});
   ProgramBuilder b("ios17");

@@ -189,7 +189,7 @@ Repair fix(const std::string& path, const Options& options) {
     if (linting::run_rules(*subject, {&rule, 1}).empty()) continue;
     const std::vector<std::string> all = api::unwrap(rule->fix(*subject, changed));
     for (const std::string& done : all) out.done.emplace_back(rule->name, done);
-    if (!all.empty()) subject.reset();  // it is of the model before the fix
+    if (!all.empty()) subject.reset();  // it shows the model before the fix
   }
   if (out.done.empty()) return out;
   out.model = ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{std::move(changed)}));

@@ -45,7 +45,7 @@ std::string network_disagreement(const Case& c) {
   constexpr double kMost = 1e4;  // beyond this, sums overflow float16 or lose digits
   const std::vector<Column> all = columns();
   const bool halves = c.program.find("fp16") != std::string::npos;
-  // A value halfway between two codes rounds to either, which later parts see.
+  // A value almost halfway between two codes may round to either one. Later parts carry the step on.
   const double codes = c.program.find(" = quantize(") == std::string::npos ? 0 : kCodes;
   const auto declared = all[0].run(c);
   if (!declared.ok())

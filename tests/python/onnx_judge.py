@@ -76,7 +76,7 @@ EDGES = {
     "dict_vectorizer": "onnxruntime refuses an empty dictionary",
     "state_shared.mlmodel": "onnxruntime does not round a state of float16 that one model of a pipeline writes and another reads",
 }
-# Models that make rounding grow, and how far float32 may be off. docs/onnx.md compares both runtimes with float64.
+# Models that amplify rounding errors, and how far float32 may be off. docs/onnx.md compares both runtimes with float64.
 ROUNDING = {"nmp.mlpackage": 2e-4, "SSDOcr.mlmodel": 2e-4, "SSDOcr.mlmodelc": 2e-4}
 OWN = ("moka_attention", "moka_group_norm")  # made by passes that the export does not run
 

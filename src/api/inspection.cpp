@@ -58,7 +58,7 @@ Result<Elements> elements_of(const import::Outline::Weight& weight) {
   return Elements{weight.data.data(), declared >= 0 ? std::min(declared, stored) : stored, type.dtype(), bits, false};
 }
 
-/// Calls visit(value, bits) for each element: its value, and its stored bits if these are at most 16, otherwise 0.
+/// Calls visit(value, bits) for each element. `bits` are the stored bits of an element of up to 16 bits, or 0.
 template <class Visit>
 void each(const Elements& elements, const Visit& visit) {
   // Payloads in a specification may be unaligned, so they are copied piece by piece.

@@ -84,13 +84,6 @@ linting::Subject subject_of(const format::ModelFile& file, const format::ModelSo
   return out;
 }
 
-format::ModelFile file_of(const format::ModelSource& source) {
-  std::map<std::string, Bytes> files;
-  for (const auto& [name, content] : source.weights) files[name] = content.joined();
-  Bytes specification = api::unwrap(source.specification.serialize()).joined();
-  return api::unwrap(format::open_model_bytes(std::move(specification), std::move(files), {.any_kind = true}));
-}
-
 /// The numbers of an output that are compared. Labels are left out because they follow from probabilities, and pixels
 /// because they may round either way.
 std::vector<double> numbers_of(const FeatureValue& value) {
@@ -182,14 +175,16 @@ Repair fix(const std::string& path, const Options& options) {
   format::ModelSource changed = out.model.impl().source;
   changed.specification = changed.specification.copy();
   std::vector<std::string> remarks;
-  std::optional<linting::Subject> subject = subject_of(file_of(changed), &changed, path, options, remarks);
+  const auto current = [&] {
+    auto file = format::open_source(changed.specification, changed.weights, {.any_kind = true});
+    return subject_of(api::unwrap(std::move(file)), &changed, path, options, remarks);
+  };
+  linting::Subject subject = current();
   for (const linting::Rule* rule : use) {
-    if (rule->fix == nullptr) continue;
-    if (!subject) subject = subject_of(file_of(changed), &changed, path, options, remarks);
-    if (linting::run_rules(*subject, {&rule, 1}).empty()) continue;
-    const std::vector<std::string> all = api::unwrap(rule->fix(*subject, changed));
-    for (const std::string& done : all) out.done.emplace_back(rule->name, done);
-    if (!all.empty()) subject.reset();  // it shows the model before the fix
+    if (rule->fix == nullptr || linting::run_rules(subject, {&rule, 1}).empty()) continue;
+    const std::vector<std::string> repairs = api::unwrap(rule->fix(subject, changed));
+    for (const std::string& done : repairs) out.done.emplace_back(rule->name, done);
+    if (!repairs.empty()) subject = current();
   }
   if (out.done.empty()) return out;
   out.model = ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{std::move(changed)}));

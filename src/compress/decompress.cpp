@@ -65,8 +65,7 @@ class Expander {
 };
 
 Result<std::map<std::string, Expanded>> expand(const Message& model, const format::FileContents& weights) {
-  const format::ModelFile file =
-      MOKA_TRY(format::open_model_bytes(MOKA_TRY(model.serialize()).joined(), joined(weights)));
+  const format::ModelFile file = MOKA_TRY(format::open_source(model, weights, {}));
   const import::ModelDescription description = MOKA_TRY(import::describe_model(file));
   const ir::Program program = MOKA_TRY(import::import_program(file, {}, description));
   std::map<std::string, Expanded> out;

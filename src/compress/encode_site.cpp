@@ -31,14 +31,8 @@ bool has_structure(const Found& found) {
 
 }  // namespace
 
-std::map<std::string, Bytes> joined(const format::FileContents& files) {
-  std::map<std::string, Bytes> out;
-  for (const auto& [name, content] : files) out.emplace(name, content.joined());
-  return out;
-}
-
 format::WeightStore store_of(const format::ModelSource& source) {
-  return format::WeightStore::in_memory(joined(source.weights));
+  return format::WeightStore::in_memory(format::joined(source.weights));
 }
 
 Result<std::vector<float>> values_of(const Found& found, const format::WeightStore& store) {

@@ -11,8 +11,6 @@
 
 namespace moka::compress {
 
-/// Each file in one piece.
-std::map<std::string, Bytes> joined(const format::FileContents& files);
 /// The weight files of a model.
 format::WeightStore store_of(const format::ModelSource& source);
 

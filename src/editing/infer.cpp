@@ -12,12 +12,6 @@
 namespace moka::editing {
 namespace {
 
-Result<format::ModelFile> opened(const Message& specification, const format::FileContents& weights) {
-  std::map<std::string, Bytes> files;
-  for (const auto& [name, content] : weights) files.emplace(name, content.joined());
-  return format::open_model_bytes(MOKA_TRY(specification.serialize()).joined(), std::move(files));
-}
-
 /// Calls `visit` for the declared results of operations other than constants, and for the inputs of blocks.
 Status for_results(const Message& block, const std::function<Status(Message)>& visit) {
   for (const Message& op : MOKA_TRY(block.children("operations"))) {
@@ -51,7 +45,7 @@ bool is_described_as(import::FeatureKind described, const ir::Type& computed) {
 }  // namespace
 
 Status check_import(const format::ModelSource& source) {
-  const format::ModelFile file = MOKA_TRY(opened(source.specification, source.weights));
+  const format::ModelFile file = MOKA_TRY(format::open_source(source.specification, source.weights, {}));
   const import::ImportedModel model = MOKA_TRY(import::import_model(file, {}));
   for (const import::FunctionDescription& described : model.description.functions) {
     const ir::Function* function = model.program.find(described.name);
@@ -67,7 +61,7 @@ Status check_import(const format::ModelSource& source) {
 }
 
 Result<std::map<std::string, std::vector<int64_t>>> network_sizes(const format::ModelSource& source) {
-  const format::ModelFile file = MOKA_TRY(opened(source.specification, source.weights));
+  const format::ModelFile file = MOKA_TRY(format::open_source(source.specification, source.weights, {}));
   return import::nn::blob_sizes(file.spec(), file);
 }
 
@@ -104,7 +98,7 @@ Result<std::map<std::string, std::map<std::string, ir::Type>>> infer_types(const
       std::fill(type->shape.begin(), type->shape.end(), -1);
       return named.set("type", MOKA_TRY(make_type(*type)));
     }));
-  const format::ModelFile file = MOKA_TRY(opened(copy, source.weights));
+  const format::ModelFile file = MOKA_TRY(format::open_source(copy, source.weights, {}));
   const import::ModelDescription description = MOKA_TRY(import::describe_model(file));
   const ir::Program program = MOKA_TRY(import::import_program(file, {}, description));
   std::map<std::string, std::map<std::string, ir::Type>> out;

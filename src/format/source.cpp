@@ -45,6 +45,16 @@ Result<bool> has_program(const Message& model) {
 
 }  // namespace
 
+std::map<std::string, Bytes> joined(const FileContents& files) {
+  std::map<std::string, Bytes> out;
+  for (const auto& [name, content] : files) out.emplace(name, content.joined());
+  return out;
+}
+
+Result<ModelFile> open_source(const Message& specification, const FileContents& weights, const OpenOptions& options) {
+  return open_model_bytes(MOKA_TRY(specification.serialize()).joined(), joined(weights), options);
+}
+
 Result<Message> edit_pipeline(Message model) {
   for (const char* type : {"pipeline", "pipelineClassifier", "pipelineRegressor"}) {
     if (MOKA_TRY(model.which("Type")) != type) continue;

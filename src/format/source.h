@@ -1,11 +1,15 @@
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "format/message/message.h"
 #include "format/write_files.h"
 
 namespace moka::format {
+
+class ModelFile;
+struct OpenOptions;
 
 /// The content of an .mlmodel file or an .mlpackage, which can be changed and written. Parts are read when they are
 /// needed.
@@ -24,6 +28,12 @@ struct ModelSource {
   /// Message::serialize.
   Status write(const std::string& path) const;
 };
+
+/// Each file in one piece.
+std::map<std::string, Bytes> joined(const FileContents& files);
+/// Opens the model that a specification and its weight files make. Errors: those of Message::serialize and
+/// open_model_bytes.
+Result<ModelFile> open_source(const Message& specification, const FileContents& weights, const OpenOptions& options);
 
 /// The Pipeline message of a pipeline, pipelineClassifier or pipelineRegressor, added if it is absent. Error
 /// invalid_argument for other models.

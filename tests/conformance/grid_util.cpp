@@ -432,7 +432,7 @@ Tensor with_accepted(const Tensor& got, const Tensor& expected, const Accept& ac
   return *made;
 }
 
-/// Accepts differences that come from adding terms that cancel in another order.
+/// Accepts the differences that another order of addition makes where terms cancel.
 Tensor settled(const Case& c, size_t result, const Tensor& got, const std::vector<Tensor>& all) {
   constexpr double kOrders = 4;  // the errors of this number of terms add up
   const auto moves = movements(c, all);
@@ -441,8 +441,8 @@ Tensor settled(const Case& c, size_t result, const Tensor& got, const std::vecto
                        [&](size_t i, double x, double y) { return std::fabs(x - y) <= kOrders * (*moves)[result][i]; });
 }
 
-/// Accepts NaN for an infinity, in recurrent networks whose state overflows: the reference computes in double and
-/// rounds to an infinity, while float32 may subtract two infinities in the next step.
+/// Accepts NaN where the reference has an infinity, in recurrent networks whose state overflows. The reference computes
+/// in double and rounds the result to an infinity. In float32, the next step may subtract two infinities.
 Tensor overflowed(const Tensor& got, const Tensor& expected) {
   return with_accepted(got, expected, [](size_t, double x, double y) { return std::isinf(y) && std::isnan(x); });
 }

@@ -63,7 +63,7 @@ class Network : NetworkValues {
     values_.push_back(v);
   }
 
-  /// A state with the type of the first input.
+  /// Adds a state that has the type of the first input.
   void add_state() {
     const Tensor t = random(sizes(values_.front()), 1);
     state_ = function_->body().add_input("memory", Type::state(Type::tensor(dtype_, t.shape())));

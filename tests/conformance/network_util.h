@@ -14,12 +14,12 @@
 namespace moka::conformance {
 
 /// A network of up to 14 parts, some of which have blocks with parts of their own, with its inputs, without outputs.
-/// All operations have known sizes, unless the draw makes sizes of the inputs flexible.
+/// All sizes are known, except in networks that are drawn with flexible inputs.
 Case random_network(Choices& choices);
 
 /// Runs the case in every column. Returns an empty string when all columns agree with the first. Otherwise it names the
-/// column, the result and the difference. The tolerance is the rounding of the column and of sums in another order
-/// (movements()). Results of a program with float16 are only compared for columns that compute it in float32.
+/// column, the result and the difference. The tolerance allows for the rounding of the column and for sums in another
+/// order (movements()). Results of a program with float16 are only compared for columns that compute it in float32.
 std::string network_disagreement(const Case& c);
 
 }  // namespace moka::conformance

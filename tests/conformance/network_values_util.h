@@ -34,14 +34,14 @@ class NetworkValues {
   /// Numbers drawn uniformly from [middle - most, middle + most].
   ir::Tensor random(const Sizes& s, double most, double middle = 0);
   ir::Tensor number(double v);
-  /// Numbers as in random(), of sizes that broadcast to those of the value.
+  /// Random numbers, as from random(), whose shape broadcasts to that of `x`.
   ir::Tensor factors(const ir::Value* x, double most, double middle);
   /// A random permutation of the dimensions, often one that moves the channels.
   Sizes permutation(size_t rank);
   /// A constant argument, as the result of a `const` operation or inline.
   ir::NamedArg given(const char* name, ir::Tensor t);
-  /// Random weights of shape `s`, some of them compressed. `taken` is the number of products in each result; the values
-  /// shrink with its square root, so that results do not grow.
+  /// Random weights of shape `s`, some of them compressed. A result is the sum of `taken` products. The weights are
+  /// divided by the square root of `taken`, so that results do not grow from layer to layer.
   ir::NamedArg weights(const char* name, const Sizes& s, int64_t taken);
   /// Appends an operation. nullptr: it does not fit, or its result is too large.
   ir::Value* op(std::string_view name, std::vector<ir::NamedArg> args);

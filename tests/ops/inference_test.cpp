@@ -54,7 +54,7 @@ TEST(Inference, ErrorsNameTheOperation) {
   EXPECT_TRUE(refuses("random_uniform", {{"shape", huge}}, "operation 'op' (random_uniform): shape"));
 }
 
-/// Inference checks these sizes, and kernels rely on it.
+/// Kernels do not check these sizes, because inference does.
 TEST(Inference, ClassicModels) {
   const Tensor none = zeros({0}, DType::int64), numbers = zeros({0}, DType::fp64), one = zeros({}, DType::fp64);
   for (const char* empty : {"bias_mean", "bias_variance"}) {

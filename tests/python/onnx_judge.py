@@ -370,7 +370,7 @@ def compared(case):
             onnx.checker.check_model(path, full_check=os.path.getsize(path) < 64 << 20)
             options = onnxruntime.SessionOptions()
             options.log_severity_level = 4
-            # The default computes products with quantized weights from numbers rounded to 8 bits.
+            # The default rounds activations to 8 bits before it multiplies them with quantized weights; 1 is float32.
             options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
             session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
             meta = session.get_modelmeta().custom_metadata_map

@@ -29,7 +29,7 @@ struct Naming {
   bool letters_beyond_ascii = false;
   std::string_view reserved;  ///< names that are not free (reserved.h)
   std::string_view types{};   ///< types that the generated code uses, reserved too
-  /// Names that the code of a field called `name` declares besides `name`, such as its setter. Null: none.
+  /// The other names that a field called `name` declares, such as that of its setter. Null: there are none.
   std::vector<std::string> (*accessors)(const import::FeatureDescription&, const std::string& name) = nullptr;
 };
 

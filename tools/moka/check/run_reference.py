@@ -27,7 +27,7 @@ class Onnx:
         runtime = wanted("onnxruntime", "runs ONNX files")
         options = runtime.SessionOptions()
         options.log_severity_level = 3
-        # The default rounds numbers to 8 bits before it multiplies them with quantized weights. 1 is float32.
+        # The default rounds activations to 8 bits before it multiplies them with quantized weights; 1 is float32.
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
         self.session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         self.engine = f"onnxruntime {runtime.__version__}"

@@ -127,6 +127,30 @@ tensor<fp32, [1, 32]> y = linear(x = a, weight = w)[name = string("y")];)",
   EXPECT_EQ(m.graph.initializers.size(), 1u);
 }
 
+TEST_F(OnnxExportTest, ExpandsTheWeightsOfALoopOutside) {
+  const ox::Model m = exported(program("tensor<fp32, [2, 2]> x",
+                                       R"(tensor<fp32, [2, 2]> y = while_loop(loop_vars = (x))[name = string("loop")] {
+block(tensor<fp32, [2, 2]> now) {
+  tensor<fp32, [2, 2]> scaled = constexpr_affine_dequantize(axis = int32(0), quantized_data = tensor<int8, [2, 2]>([[1, 2], [3, 4]]), scale = fp32(0.5), zero_point = int8(0))[name = string("scaled")];
+  tensor<fp32, [2, 2]> product = mul(x = now, y = scaled)[name = string("product")];
+  fp32 sum = reduce_sum(x = product, keep_dims = bool(false))[name = string("sum")];
+  bool goes_on = less(x = sum, y = fp32(100))[name = string("goes_on")];
+} -> (goes_on);
+block(tensor<fp32, [2, 2]> carried) {
+  tensor<fp32, [2, 2]> w = constexpr_affine_dequantize(axis = int32(0), quantized_data = tensor<int8, [2, 2]>([[1, 2], [3, 4]]), scale = fp32(0.25), zero_point = int8(0))[name = string("w")];
+  tensor<fp32, [2, 2]> next = matmul(x = carried, y = w)[name = string("next")];
+} -> (next);
+};)",
+                                       "y"));
+  EXPECT_EQ(types(m.graph), (Types{"DequantizeLinear", "Mul", "ReduceSum", "Less", "DequantizeLinear", "Loop"}));
+  const ox::Node& loop = m.graph.nodes.back();
+  ASSERT_EQ(loop.attributes.size(), 1u);
+  const ox::Graph& body = loop.attributes[0].graphs[0];
+  EXPECT_EQ(types(body), (Types{"MatMul", "Mul", "ReduceSum", "Less", "Identity", "Identity"}));
+  EXPECT_EQ(body.nodes[0].inputs[1], "w");
+  EXPECT_EQ(body.nodes[1].inputs[1], "scaled");  // of the first turn's condition
+}
+
 TEST_F(OnnxExportTest, WritesWeightsToAFileOfTheirOwn) {
   OnnxExportOptions options;
   options.external_data = true;

@@ -66,6 +66,38 @@ def test_one_error_names_the_operation(tmp_path):
     assert [(u.name, u.type) for u in moka.check_onnx(model)] == [("halve", "scatter_along_axis")]
 
 
+def test_quantized_weights_in_a_loop(tmp_path):
+    weight = "tensor<int8, [4, 4]>([[1, -2, 3, 4], [5, 6, -7, 8], [9, 1, 2, -3], [4, 5, 6, 7]])"
+    model = moka.Model.from_mil(
+        """program(1.0)
+{
+ func main<ios17>(tensor<fp32, [2, 4]> x, int32 n) {
+  tensor<fp32, [2, 4]> y, int32 turns = while_loop(loop_vars = (x, int32(0)))[name = string("loop")] {
+   block(tensor<fp32, [2, 4]> now, int32 turn) {
+    bool goes_on = less(x = turn, y = n)[name = string("goes_on")];
+   } -> (goes_on);
+   block(tensor<fp32, [2, 4]> carried, int32 i) {
+    tensor<fp32, [4, 4]> w = constexpr_affine_dequantize(axis = int32(0), quantized_data = """
+        + weight
+        + """, scale = fp32(0.0625), zero_point = int8(0))[name = string("w")];
+    tensor<fp32, [2, 4]> z = linear(x = carried, weight = w)[name = string("z")];
+    int32 next = add(x = i, y = int32(1))[name = string("next")];
+   } -> (z, next);
+  };
+ } -> (y);
+}
+"""
+    )
+    path = str(tmp_path / "m.onnx")
+    moka.to_onnx(model, path)
+    onnx.checker.check_model(path, full_check=True)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    x = np.random.default_rng(0).standard_normal((2, 4)).astype(np.float32)
+    for turns in (0, 1, 3):
+        (y,) = session.run(None, {"x": x, "n": np.array(turns, np.int32)})
+        np.testing.assert_allclose(y, model.predict({"x": x, "n": turns})["y"], rtol=1e-5, atol=1e-6)
+
+
 def test_external_data(tmp_path):
     model = moka.Model.from_mil(
         "program(1.0)\n{\n func main<ios17>(tensor<fp32, [1, 64]> x) {\n"

@@ -88,6 +88,7 @@ Status add_inputs(Graph& graph, const ir::Function& function, const import::Func
     const ir::Type& type = state ? v->type.element() : v->type;
     if (!type.is_tensor() && !type.is_dict())
       return fail(ErrorCode::unsupported, "input '", v->name, "': a graph of ONNX takes no value of type ", type);
+    graph.claim(v->name);
     ox::ValueInfo info = value_info(v->name, type);
     for (size_t i = 0; info.type.shape && i < info.type.shape->size(); i++) {
       ox::Dimension& d = (*info.type.shape)[i];

@@ -140,7 +140,7 @@ Name Call::pad(const Name& x, const std::vector<int64_t>& pads, double value, DT
 
 void Call::set(const Name& name, size_t i) {
   const ir::Value* v = op.output(i);
-  const bool made = !graph.again && graph.rename_recent(name, v->name, first_);
+  const bool made = graph.rename_recent(name, v->name, first_);
   graph.set(v, made ? v->name : name);
 }
 
@@ -167,11 +167,28 @@ const OpWriter* find_writer(std::string_view op) {
   return nullptr;
 }
 
+namespace {
+
+bool is_written(Graph& graph, const ir::Op& op) {
+  for (size_t i = 0; i < op.output_count(); i++)
+    if (!graph.value(op.output(i)).empty()) return true;
+  return false;
+}
+
+}  // namespace
+
 void write_block(Graph& graph, const ir::Block& block, std::vector<Unexpressed>& missing, int& operations) {
   for (const auto& op : block.ops()) {
     if (op->has_trait(ir::Trait::constant)) continue;
     operations++;
     const auto refuse = [&](std::string reason) { missing.push_back({op->name, op->type_name(), std::move(reason)}); };
+    // The weights of blocks are expanded outside, once for all turns of a loop. onnxruntime 1.32 does not load inner
+    // graphs with DequantizeLinear before MatMul.
+    std::optional<Graph::InMainGraph> outside;
+    if (graph.depth() > 0 && op->has_trait(ir::Trait::constexpr_weight)) {
+      if (is_written(graph, *op)) continue;
+      outside.emplace(graph);
+    }
     Call call(graph, *op);
     const OpWriter* writer = find_writer(op->type_name());
     if (writer != nullptr) writer->write(call);

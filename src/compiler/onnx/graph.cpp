@@ -1,6 +1,7 @@
 #include "compiler/onnx/graph.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace moka::compiler::onnx {
 namespace {
@@ -223,6 +224,17 @@ ox::Graph Graph::close(const std::string& name) {
   return out;
 }
 
+Graph::InMainGraph::InMainGraph(Graph& graph) : graph_(graph) {
+  const auto first = graph.scopes_.begin() + 1;
+  inner_.assign(std::make_move_iterator(first), std::make_move_iterator(graph.scopes_.end()));
+  graph.scopes_.erase(first, graph.scopes_.end());
+}
+
+Graph::InMainGraph::~InMainGraph() {
+  graph_.scopes_.insert(graph_.scopes_.end(), std::make_move_iterator(inner_.begin()),
+                        std::make_move_iterator(inner_.end()));
+}
+
 void Graph::rename(const Name& from, const Name& to) {
   for (Scope& s : scopes_) {
     rename_in(s.graph, from, to);
@@ -240,7 +252,7 @@ bool Graph::rename_recent(const Name& from, const Name& to, size_t first) {
   while (maker < nodes.size() &&
          std::find(nodes[maker].outputs.begin(), nodes[maker].outputs.end(), from) == nodes[maker].outputs.end())
     maker++;
-  if (maker >= nodes.size()) return false;
+  if (maker >= nodes.size() || !claim(to)) return false;
   if (nodes[maker].name == from) nodes[maker].name = to;
   std::replace(nodes[maker].outputs.begin(), nodes[maker].outputs.end(), from, to);
   for (size_t i = maker + 1; i < nodes.size(); i++)

@@ -70,21 +70,32 @@ class Graph {
                           size_t outputs, const std::string& base, const char* domain = "");
   Name cast(const Name& x, DataType to, const std::string& base);
   Name fresh(const std::string& base);
-  void reserve(const std::string& name) { taken_.insert(name); }
+  /// Keeps the name for an output of the main graph.
+  void reserve(const std::string& name) {
+    taken_.insert(name);
+    reserved_.insert(name);
+  }
+  /// Whether a tensor may have the name of a value: a block that is written twice has its names twice, and only the
+  /// first tensor gets one.
+  bool claim(const std::string& name) {
+    return (depth() == 0 || !reserved_.contains(name)) && claimed_.insert(name).second;
+  }
 
   /// Opens an inner graph. New nodes go there until `close`.
   void open();
   ox::Graph close(const std::string& name);
 
+  class InMainGraph;
+
   /// Gives the tensor another name, in all nodes.
   void rename(const Name& from, const Name& to);
   size_t open_nodes() const { return scopes_.back().graph.nodes.size(); }
-  /// The same, but only in the open graph's nodes from `first` on. Returns false if none of them makes the tensor.
+  /// The same, but only in the open graph's nodes from `first` on. Returns false if none of them makes the tensor, or
+  /// if another tensor has the name.
   bool rename_recent(const Name& from, const Name& to, size_t first);
 
   /// Tensors that hold the current value of states.
   std::map<const ir::Value*, Name> states;
-  bool again = false;                      ///< a block is written for the second time; its values keep their names
   std::map<const void*, Name> transposed;  ///< copies of weights, by the data of the original
   /// Dictionaries and lists that the graph has as tensors, and the types of these.
   std::map<const ir::Value*, ir::Type> represented;
@@ -105,12 +116,26 @@ class Graph {
     std::unordered_map<const ir::Value*, Name> values, int64s;
   };
   std::vector<Scope> scopes_;
-  std::unordered_set<std::string> taken_;
+  std::unordered_set<std::string> taken_, reserved_;
+  std::unordered_set<std::string> claimed_;  ///< names of values that tensors have
   std::unordered_set<std::string> constants_;
   std::unordered_map<std::string, Name> small_;  ///< by content
   std::map<std::tuple<const void*, size_t, std::string>, Name> large_;
   int opset_, required_;
   bool may_raise_;
+};
+
+/// While it lives, new nodes go to the main graph, before the node that the open inner graph belongs to.
+class Graph::InMainGraph {
+ public:
+  explicit InMainGraph(Graph& graph);
+  ~InMainGraph();
+  InMainGraph(const InMainGraph&) = delete;
+  InMainGraph& operator=(const InMainGraph&) = delete;
+
+ private:
+  Graph& graph_;
+  std::vector<Scope> inner_;
 };
 
 /// The type and dimensions of a value. Unknown dimensions that the program knows to be equal get the same name.

@@ -79,17 +79,16 @@ void while_loop(Call& c) {
   std::vector<ox::ValueInfo> in{value_info(c.graph.fresh(c.op.name + "/turn"), ir::Type::scalar(DType::int64)),
                                 value_info(c.graph.fresh(c.op.name + "/go"), ir::Type::scalar(DType::boolean))};
   for (const auto& v : body.inputs()) {
-    in.push_back(value_info(v->name, c.graph.type_of(v.get())));
-    c.graph.set(v.get(), v->name);
+    const Name name = c.graph.claim(v->name) ? v->name : c.graph.fresh(v->name);
+    in.push_back(value_info(name, c.graph.type_of(v.get())));
+    c.graph.set(v.get(), name);
   }
   write_block(c.graph, body, c.inner, c.inner_operations);
   std::vector<ox::ValueInfo> out;
   if (c.inner.empty()) {
     for (size_t i = 0; i < body.outputs().size(); i++) c.graph.set(condition.inputs()[i].get(), c.x(body.outputs()[i]));
-    // The condition is written a second time, with other values and other names.
-    c.graph.again = true;
+    // The condition is written a second time, with other values.
     write_block(c.graph, condition, c.inner, c.inner_operations);
-    c.graph.again = false;
     add_outputs(c, {condition.outputs().begin(), 1}, out);
     add_outputs(c, body.outputs(), out);
   }

@@ -121,7 +121,8 @@ check:
 	@tools/setup --format
 	@tools/check
 
-## The tests under both sanitizers, all of coremltools' tests and an hour of each fuzz target: docs/release-check.md.
+## The suites that CI leaves out, most of a day: the tests under both sanitizers, random programs, ONNX, other projects'
+## programs, Swift, long runs, all of coremltools' tests, and an hour of each fuzz target: docs/release-check.md.
 ## RELEASE_FLAGS are options of tools/release-check, for example "--only fuzz --seconds 60".
 RELEASE_FLAGS ?=
 release-check:

@@ -97,6 +97,7 @@ class ReleaseCheck(unittest.TestCase):
             fake = pathlib.Path(folder) / "make"
             fake.write_text('#!/bin/sh\necho "running $*"\ncase $1 in test-asan) echo "100% tests passed of 7";;'
                             ' fuzz-smoke) for t in ${2#*=}; do echo "${t%=*}               12       4321       87       60  ok"; done;;'
+                            ' test-swift) echo "the package runs";; test-random) echo "[  PASSED  ] 3 tests."; echo;;'
                             ' *) echo "2 tests failed"; exit 2;; esac\n')
             fake.chmod(0o755)
             page = pathlib.Path(folder) / "page.md"
@@ -110,6 +111,7 @@ class ReleaseCheck(unittest.TestCase):
             self.assertRegex(ran.stdout, r"running fuzz-smoke FUZZ_TARGETS=fuzz_age .* fuzz_weights FUZZ_SECONDS=3\n")
             text = page.read_text()
             check("--only", "conformance-full", "--shard", "1/4")
+            check("--only", "test-swift,test-random", "--tests", "test_ops")
             check("--only", "test-asan", "--tests", "test_ops", "--programs", "test_ops")
             up_to_runs = [check("--only", "fuzz", "--targets", "fuzz_weights,fuzz_age", "--runs", "10000").stdout for _ in range(3)]
             later = page.read_text()
@@ -119,6 +121,8 @@ class ReleaseCheck(unittest.TestCase):
         # a later run of one suite keeps the others
         self.assertIn("| `make conformance-full SHARD=1/4` | failed (2) |", later)
         self.assertIn("| `make test-asan` | passed |", later)
+        self.assertIn("| `make test-swift` | passed | the package runs |", later)
+        self.assertIn("| `make test-random` | passed | [  PASSED  ] 3 tests. |", later)
         self.assertIn("| `make test-asan TESTS=test_ops PROGRAMS=test_ops` | passed |", later)
         # the runs of earlier commits count
         self.assertIn("FUZZ_TARGETS=fuzz_weights=5679 fuzz_age=5679 ", up_to_runs[0])

@@ -274,6 +274,7 @@ def main():
             json.dump({name: {"result": r, "why": why, "seconds": round(s, 4), "operators": sorted(set(operators_of(by_name[name])))}
                        for name, (r, why, s) in sorted(results.items())}, f, indent=1)
     passed = sum(r == "pass" for r, _, _ in results.values())
+    print(f"{passed} of {len(results)} tests passed")
     sys.exit(passed < options.least)
 
 

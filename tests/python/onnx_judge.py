@@ -422,10 +422,12 @@ def main():
         print(f"{corpus:<14}" + "".join(f"{c[s]:>16}" for s in states))
     for reason, n in reasons.most_common():
         print(f"{n:>5}  {reason}")
+    total = sum(counts.values(), collections.Counter())
+    print(f"{total['equal']} of {total.total()} cases passed, {total['differs']} differ, {total['failed']} failed, the others as above")
     if args.json:
         with open(args.json, "w") as f:
             json.dump({k: r._asdict() for k, r in results.items()}, f, indent=1)
-    return 1 if any(c["differs"] + c["failed"] for c in counts.values()) else 0
+    return 1 if total["differs"] + total["failed"] else 0
 
 
 if __name__ == "__main__":

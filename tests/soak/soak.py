@@ -110,6 +110,7 @@ def main():
         ok &= run("stateful, palettised", options.stateful, lambda: decoder.predict(step, state=state))
         path = str(pathlib.Path(folder) / "stateful.mlpackage")
         ok &= run("loads and drops", options.loads, lambda: moka.Model(path))
+    print("soak: " + ("passed: the memory stays flat" if ok else "failed: the memory grows"))
     sys.exit(0 if ok else 1)
 
 

@@ -120,6 +120,32 @@ def test_onnxruntime_answers_in_this_python(net, tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
 
 
+def test_optional_inputs_of_onnxruntime(tmp_path):
+    """An optional input is an initializer that a caller may override. Some exporters make such initializers of all weights."""
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    p = build.Program("ios18")
+    x, shift = p.input("x", build.array((1, 64))), p.input("shift", build.array((1, 64), optional=True))
+    p.output(p.add(x=p.linear(x=x, weight=WEIGHT), y=shift), "y")
+    model, path = p.save(str(tmp_path / "net.mlpackage")), str(tmp_path / "net.onnx")
+    moka.to_onnx(model, path)
+    assert verify.against(model, path).passed
+    assert verify.against(model, path, inputs=[{"x": WEIGHT[:1]}]).passed
+    net = onnx.load(path)
+    graph = net.graph
+    weights = [w for w in graph.initializer if w.name != "shift"]
+    graph.input.extend(onnx.helper.make_tensor_value_info(w.name, w.data_type, w.dims) for w in weights)
+    onnx.save(net, path)
+    assert verify.against(model, path).passed
+
+    del graph.input[:], graph.initializer[:]
+    graph.input.append(onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 64]))
+    graph.initializer.extend([*weights, onnx.numpy_helper.from_array(np.zeros((1, 64), np.float32), "shift")])
+    onnx.save(net, path)
+    result = verify.against(model, path)
+    assert not result.passed and result.facts["hint"] == "the reference has no input for 'shift'; --map NAME=OTHER names one"
+
+
 def test_onnxruntime_multiplies_quantized_weights_in_float32(tmp_path):
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     p = build.Program("ios18")

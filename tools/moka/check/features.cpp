@@ -30,6 +30,14 @@ FeatureValue in_label_order(const FeatureValue& value, const FeatureValue& refer
   return out;
 }
 
+std::vector<std::string> without_partner(const std::vector<FeatureDescription>& features, const NamePairs& pairs) {
+  std::vector<std::string> out;
+  for (const FeatureDescription& f : features)
+    if (std::none_of(pairs.begin(), pairs.end(), [&](const auto& pair) { return pair.first == f.name; }))
+      out.push_back(f.name);
+  return out;
+}
+
 }  // namespace
 
 PairedFeatures::PairedFeatures(const Model& model, const std::vector<FeatureDescription>& inputs,
@@ -50,12 +58,9 @@ PairedFeatures::PairedFeatures(const Model& model, const std::vector<FeatureDesc
 }
 
 std::vector<std::string> PairedFeatures::uncompared() const {
-  std::vector<std::string> out;
-  for (const FeatureDescription& output : model_.function().outputs)
-    if (std::none_of(outputs_.begin(), outputs_.end(), [&](const auto& pair) { return pair.first == output.name; }))
-      out.push_back(output.name);
-  return out;
+  return without_partner(model_.function().outputs, outputs_);
 }
+std::vector<std::string> PairedFeatures::ungiven() const { return without_partner(model_.function().inputs, inputs_); }
 
 std::vector<std::string> PairedFeatures::images_as_arrays() const {
   std::vector<std::string> out;

@@ -21,6 +21,8 @@ class PairedFeatures {
   const NamePairs& outputs() const { return outputs_; }
   /// Outputs of the model without a partner.
   std::vector<std::string> uncompared() const;
+  /// Inputs of the model without a partner.
+  std::vector<std::string> ungiven() const;
   /// The images that the other model takes as arrays.
   std::vector<std::string> images_as_arrays() const;
   /// The model's inputs in the form of the other side.

@@ -77,7 +77,7 @@ DataType type_named(const std::string& name, const std::string& where) {
 
 class PythonReference : public Reference {
  public:
-  explicit PythonReference(const std::string& path) : path_(path) {
+  PythonReference(const std::string& path, const FunctionDescription& function) : path_(path) {
     std::error_code ignored;
     if (!fs::is_regular_file(path, ignored)) throw io::IoError(path + ": no such file");
     const TemporaryFolder folder("verify");
@@ -86,9 +86,13 @@ class PythonReference : public Reference {
     const auto json = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
     engine_ = json.at("engine").get<std::string>();
     for (const auto& [key, to] : {std::pair{"inputs", &inputs_}, std::pair{"outputs", &outputs_}})
-      for (const auto& one : json.at(key)) {
+      for (size_t n = 0; n < json.at(key).size(); ++n) {
+        const auto& one = json.at(key)[n];
         FeatureDescription feature;
         feature.name = one.at("name").get<std::string>();
+        feature.optional = one.value("optional", false);
+        if (feature.optional && find_feature(function.inputs, feature.name) == nullptr) continue;
+        if (to == &inputs_) numbers_.push_back(n);
         feature.array.type = type_named(one.at("type").get<std::string>(), path + ": '" + feature.name + "'");
         for (const auto& d : one.at("shape")) {
           const auto size = d.get<int64_t>();
@@ -106,8 +110,11 @@ class PythonReference : public Reference {
     std::vector<Features> out;
     const TemporaryFolder folder("verify");
     for (size_t i = 0; i < items.size(); ++i)
-      for (size_t n = 0; n < inputs_.size(); ++n)
-        io::write_npy(folder.path() / fmt::format("{}.{}.in.npy", i, n), to_array(items[i].array(inputs_[n].name)));
+      for (size_t n = 0; n < inputs_.size(); ++n) {
+        if (inputs_[n].optional && items[i].find(inputs_[n].name) == nullptr) continue;
+        io::write_npy(folder.path() / fmt::format("{}.{}.in.npy", i, numbers_[n]),
+                      to_array(items[i].array(inputs_[n].name)));
+      }
     run_script("run", path_, folder.path());
     for (size_t i = 0; i < items.size(); ++i) {
       Features answer;
@@ -122,10 +129,13 @@ class PythonReference : public Reference {
  private:
   std::string path_, engine_;
   std::vector<FeatureDescription> inputs_, outputs_;
+  std::vector<size_t> numbers_;  ///< of the inputs, as the script counts them
 };
 
 }  // namespace
 
-std::unique_ptr<Reference> python_reference(const std::string& path) { return std::make_unique<PythonReference>(path); }
+std::unique_ptr<Reference> python_reference(const std::string& path, const FunctionDescription& function) {
+  return std::make_unique<PythonReference>(path, function);
+}
 
 }  // namespace moka::cli

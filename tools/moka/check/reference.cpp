@@ -54,7 +54,7 @@ std::unique_ptr<Reference> open_reference(const std::string& path, const Functio
   std::filesystem::path trimmed = path;
   if (trimmed.filename().empty()) trimmed = trimmed.parent_path();
   const std::string ending = in_lower_case(trimmed.extension().string());
-  if (ending == ".onnx" || ending == ".pt2") return python_reference(path);
+  if (ending == ".onnx" || ending == ".pt2") return python_reference(path, function);
   if (ending == ".npz" || ending == ".json") return saved_reference(path, function);
   const auto core_ml = [&] {
     configuration.function_name =

@@ -29,8 +29,9 @@ std::string function_of_other(const std::string& path, const std::string& name);
 std::unique_ptr<Reference> model_reference(Model model, std::string name);
 /// .npz, a folder of .npy, or .json (docs/checking.md). Throws UsageError, IoError.
 std::unique_ptr<Reference> saved_reference(const std::string& path, const FunctionDescription& function);
-/// An ONNX file or a PyTorch program, which `python3` or $MOKA_PYTHON runs. Throws UsageError, IoError.
-std::unique_ptr<Reference> python_reference(const std::string& path);
+/// An ONNX file or a PyTorch program, which `python3` or $MOKA_PYTHON runs. Initializers that a caller may override are
+/// optional inputs if `function` has an input of their name. Throws UsageError, IoError.
+std::unique_ptr<Reference> python_reference(const std::string& path, const FunctionDescription& function);
 /// Chooses by the path's ending. other_function: of a Core ML model; empty: that of `function_of_other`.
 std::unique_ptr<Reference> open_reference(const std::string& path, const FunctionDescription& function,
                                           ModelConfiguration configuration, const std::string& other_function);

@@ -2,7 +2,10 @@
 
     python3 -c SCRIPT describe MODEL FOLDER     writes FOLDER/description.json
     python3 -c SCRIPT run MODEL FOLDER          reads FOLDER/I.N.in.npy, writes FOLDER/I.N.out.npy
+
+I is the prediction, N the input or output in the order of the description. Optional inputs may be missing.
 """
+import collections
 import json
 import os
 import sys
@@ -19,9 +22,9 @@ np = wanted("numpy", "exchanges arrays")
 
 
 class Onnx:
-    TYPES = {"float": "float32", "float16": "float16", "double": "float64", "int64": "int64", "int32": "int32",
-             "int16": "int16", "int8": "int8", "uint8": "uint8", "uint16": "uint16", "uint32": "uint32",
-             "uint64": "uint64", "bool": "bool"}
+    TYPES = {f"tensor({name})": name for name in ("float16", "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32",
+                                                  "uint64", "bool")}
+    TYPES |= {"tensor(float)": "float32", "tensor(double)": "float64"}
 
     def __init__(self, path):
         runtime = wanted("onnxruntime", "runs ONNX files")
@@ -32,22 +35,26 @@ class Onnx:
         self.session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         self.engine = f"onnxruntime {runtime.__version__}"
 
+    def optional(self):
+        """The initializers that a caller may override."""
+        return [node for node in self.session.get_overridable_initializers() if node.type in self.TYPES]
+
     def features(self, nodes):
         out = []
         for node in nodes:
-            kind = node.type[len("tensor(") : -1] if node.type.startswith("tensor(") else node.type
-            if kind not in self.TYPES:
+            if node.type not in self.TYPES:
                 sys.exit(f"'{node.name}' has the type {node.type}; only arrays of numbers can be compared")
             shape = [d if isinstance(d, int) else -1 for d in node.shape]
-            out.append({"name": node.name, "type": self.TYPES[kind], "shape": shape})
+            out.append({"name": node.name, "type": self.TYPES[node.type], "shape": shape})
         return out
 
     def describe(self):
-        return self.features(self.session.get_inputs()), self.features(self.session.get_outputs())
+        optional = [{**feature, "optional": True} for feature in self.features(self.optional())]
+        return self.features(self.session.get_inputs()) + optional, self.features(self.session.get_outputs())
 
     def run(self, arrays):
-        names = [node.name for node in self.session.get_inputs()]
-        return self.session.run(None, dict(zip(names, arrays)))
+        inputs = [*self.session.get_inputs(), *self.optional()]
+        return self.session.run(None, {inputs[n].name: array for n, array in arrays.items()})
 
 
 class Torch:
@@ -75,7 +82,7 @@ class Torch:
 
     def run(self, arrays):
         with self.torch.no_grad():
-            out = self.module(*[self.torch.from_numpy(a) for a in arrays])
+            out = self.module(*[self.torch.from_numpy(arrays[n]) for n in sorted(arrays)])
         flat, _ = self.torch.utils._pytree.tree_flatten(out)
         return [t.detach().to("cpu").numpy() for t in flat]
 
@@ -87,14 +94,14 @@ def main(what, path, folder):
         with open(os.path.join(folder, "description.json"), "w", encoding="utf-8") as f:
             json.dump({"engine": model.engine, "inputs": inputs, "outputs": outputs}, f)
         return
-    item = 0
-    while os.path.exists(os.path.join(folder, f"{item}.0.in.npy")):
-        arrays = []
-        while os.path.exists(name := os.path.join(folder, f"{item}.{len(arrays)}.in.npy")):
-            arrays.append(np.load(name, allow_pickle=False))
+    items = collections.defaultdict(dict)
+    for file in os.listdir(folder):
+        if file.endswith(".in.npy"):
+            item, n = file.split(".")[:2]
+            items[item][int(n)] = np.load(os.path.join(folder, file), allow_pickle=False)
+    for item, arrays in items.items():
         for n, value in enumerate(model.run(arrays)):
             np.save(os.path.join(folder, f"{item}.{n}.out.npy"), np.asarray(value))
-        item += 1
 
 
 try:

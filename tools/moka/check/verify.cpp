@@ -117,8 +117,11 @@ Verification verified(const Model& model, Reference& reference, const VerifyOpti
     }
   }
   for (const VerifiedShape& shape : out.shapes) judge(shape, options, out);
-  const std::vector<std::string> images = features.images_as_arrays();
-  if (!out.passed() && !images.empty() && options.pixels == PixelScale())
+  if (out.passed()) return out;
+  const std::vector<std::string> images = features.images_as_arrays(), ungiven = features.ungiven();
+  if (!ungiven.empty() && !reference.inputs().empty())
+    out.hint = fmt::format("the reference has no input for {}; --map NAME=OTHER names one", quoted_list(ungiven));
+  else if (!images.empty() && options.pixels == PixelScale())
     out.hint = fmt::format(
         "the reference got the pixels of {} as numbers from 0 to 255; --pixel-scale and --pixel-bias change that",
         quoted_list(images));

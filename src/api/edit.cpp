@@ -2,6 +2,7 @@
 
 #include "api/build.h"
 #include "api/internal.h"
+#include "compress/upgrade.h"
 #include "editing/bisect.h"
 #include "editing/cut.h"
 #include "editing/functions.h"
@@ -111,7 +112,12 @@ ModelSource strip_weights(const ModelSource& model, std::optional<uint64_t> seed
 }
 
 ModelSource set_target(const ModelSource& model, const std::string& target) {
-  return edited(model, [&](format::ModelSource& source) { return editing::set_target(source.specification, target); });
+  return edited(model, [&](format::ModelSource& source) -> Status {
+    const editing::System* system = editing::find_system(target);
+    if (system != nullptr && system->version >= editing::find_system("ios18")->version)
+      MOKA_TRY(compress::upgrade_forms(source));
+    return editing::set_target(source.specification, target);
+  });
 }
 
 ModelSource set_sizes(const ModelSource& model, const std::map<std::string, InputSizes>& inputs) {
@@ -160,7 +166,10 @@ ModelSource extract_stage(const ModelSource& model, const std::string& stage) {
 }
 
 ModelSource inline_pipeline(const ModelSource& model) {
-  return edited(model, [](format::ModelSource& source) { return editing::inline_pipeline(source); });
+  return edited(model, [](format::ModelSource& source) -> Status {
+    MOKA_TRY(compress::unify_forms(source));
+    return editing::inline_pipeline(source);
+  });
 }
 
 ModelSource extract_function(const ModelSource& model, const std::string& function) {

@@ -19,6 +19,12 @@ Result<std::string> result_name(const Message& operation) {
   return outputs.empty() ? std::string() : text(outputs[0], "name");
 }
 
+Result<int> opset_of(const Message& function) {
+  const std::string opset = MOKA_TRY(text(function, "opset"));
+  constexpr std::string_view prefix = "CoreML";
+  return opset.starts_with(prefix) ? std::atoi(opset.c_str() + prefix.size()) : 0;
+}
+
 Result<std::vector<Message>> blocks_of(const Message& function) {
   std::vector<Message> out;
   for (const Message& entry : MOKA_TRY(function.children("block_specializations")))
@@ -123,14 +129,11 @@ Result<std::optional<Found>> read_constant(const Message& op, const std::vector<
 }
 
 Result<Form> form_of(const Message& function) {
-  const std::string opset = MOKA_TRY(text(function, "opset"));
-  constexpr std::string_view prefix = "CoreML";
-  const int version = opset.starts_with(prefix) ? std::atoi(opset.c_str() + prefix.size()) : 0;
-  constexpr int ios16 = 6, ios18 = 8;
-  if (version < ios16)
-    return fail(ErrorCode::unsupported, "compressed weights need a program for iOS 16 or later (CoreML6), got '", opset,
-                "'; 'moka edit --target ios16' raises it");
-  return version >= ios18 ? Form::ios18 : Form::ios16;
+  const int opset = MOKA_TRY(opset_of(function));
+  if (opset < kOpsetOfIos16)
+    return fail(ErrorCode::unsupported, "compressed weights need a program for iOS 16 or later (CoreML6), got '",
+                MOKA_TRY(text(function, "opset")), "'; 'moka edit --target ios16' raises it");
+  return opset >= kOpsetOfIos18 ? Form::ios18 : Form::ios16;
 }
 
 }  // namespace

@@ -32,6 +32,9 @@ struct Found {
 Result<std::string> text(const format::Message& message, std::string_view field);
 /// The name of an operation's first result.
 Result<std::string> result_name(const format::Message& operation);
+/// The number in a function's opset: 8 for CoreML8, which is iOS 18. 0: it has none.
+Result<int> opset_of(const format::Message& function);
+constexpr int kOpsetOfIos16 = 6, kOpsetOfIos18 = 8;
 /// The blocks of a function, one for each opset.
 Result<std::vector<format::Message>> blocks_of(const format::Message& function);
 

@@ -33,12 +33,7 @@ std::string_view data_type(BlobType type) {
 Status set_type(Message value_type, BlobType type, const Shape& shape) {
   Message tensor = MOKA_TRY(value_type.edit("tensorType"));
   MOKA_TRY(tensor.set("dataType", std::string(data_type(type))));
-  if (!shape.empty()) MOKA_TRY(tensor.set("rank", static_cast<int64_t>(shape.size())));
-  for (const int64_t size : shape) {
-    Message dimension = MOKA_TRY(tensor.edit("dimensions"));
-    MOKA_TRY(MOKA_TRY(dimension.edit("constant")).set("size", static_cast<uint64_t>(size)));
-  }
-  return {};
+  return set_shape(tensor, shape);
 }
 
 Status set_immediate(Message value, const Part& part) {
@@ -92,6 +87,15 @@ Result<std::optional<Shape>> shape_of(const Message& value_type) {
     out.push_back(size.empty() ? 0 : static_cast<int64_t>(std::get<uint64_t>(size[0])));
   }
   return std::optional<Shape>(std::move(out));
+}
+
+Status set_shape(Message tensor_type, const Shape& shape) {
+  if (!shape.empty()) MOKA_TRY(tensor_type.set("rank", static_cast<int64_t>(shape.size())));
+  for (const int64_t size : shape) {
+    Message dimension = MOKA_TRY(tensor_type.edit("dimensions"));
+    MOKA_TRY(MOKA_TRY(dimension.edit("constant")).set("size", static_cast<uint64_t>(size)));
+  }
+  return {};
 }
 
 Status set_value(Message value, const Part& part, format::WeightFile& file) {

@@ -21,6 +21,9 @@ Result<std::optional<format::Message>> find(const format::Message& message, std:
 /// The dimensions of a ValueType if it is a tensor of known shape.
 Result<std::optional<Shape>> shape_of(const format::Message& value_type);
 
+/// Sets the dimensions of a TensorType that has none.
+Status set_shape(format::Message tensor_type, const Shape& shape);
+
 /// Sets a Value: small parts as an immediate value, others in the file.
 Status set_value(format::Message value, const Part& part, format::WeightFile& file);
 

@@ -3,7 +3,7 @@
 import moka
 import numpy as np
 import pytest
-from moka import build, edit
+from moka import build, compress, edit
 
 rng = np.random.default_rng(5)
 WEIGHT = rng.standard_normal((5, 3, 3, 3)).astype(np.float32)
@@ -103,6 +103,39 @@ def test_mistakes_raise():
         edit.bisect(edit.join({"one": source()}))
 
 
+# What stores a weight in one form until iOS 17 and in another one since iOS 18.
+OLD_FORMS = {
+    **{f"palette of {bits} bits": compress.palette(bits) for bits in (1, 2, 4, 6, 8)},
+    "pruned": compress.pruned(sparsity=0.5),
+    "nearly all pruned": compress.pruned(sparsity=0.98),
+    "8 bits": compress.linear(),
+}
+
+
+def compressed(form):
+    made = compress.weights(source(), form, least_elements=0)
+    assert [w.skipped for w in made.weights] == [""]
+    return made.model
+
+
+@pytest.mark.parametrize("name", OLD_FORMS)
+def test_compressed_weights_of_a_newer_target(name):
+    old = compressed(OLD_FORMS[name])
+    new = edit.set_target(old, "ios18")
+    np.testing.assert_array_equal(predict(new), predict(old))
+
+
+def test_stages_for_different_systems_become_one_program():
+    old, new = build.Program("ios16"), build.Program("ios18")
+    weight = WEIGHT.reshape(15, 9)
+    old.output(old.linear(x=old.input("x", build.array((1, 9))), weight=weight), "h")
+    new.output(new.linear(x=new.input("h", build.array((1, 15))), weight=weight.T), "y")
+    first = compress.weights(old.source(), compress.palette(2), least_elements=0).model
+    pipeline = edit.join({"first": first, "second": new.source()})
+    x = rng.standard_normal((1, 9)).astype(np.float32)
+    np.testing.assert_array_equal(predict(edit.inline_pipeline(pipeline), x=x), predict(pipeline, x=x))
+
+
 EDITS = {
     "rename": lambda m: edit.rename(m, {"x": "a", "y": "b"}),
     "type": lambda m: edit.set_type(edit.set_type(m, "x", "float16"), "y", "float16"),
@@ -117,6 +150,7 @@ EDITS = {
     "shapes": lambda m: edit.set_sizes(m, {"x": [(1, 3, 8, 8), (1, 3, 16, 16)]}),
     "functions": lambda m: edit.add_function(m, "other", m),
     "target": lambda m: edit.set_target(m, "ios18"),
+    **{f"target of {name}": lambda m, form=form: edit.set_target(compressed(form), "ios18") for name, form in OLD_FORMS.items()},
     "strip": lambda m: edit.strip_weights(m, 1),
     "halves": lambda m: edit.bisect_into_pipeline(m),
     "inlined": lambda m: edit.inline_pipeline(edit.bisect_into_pipeline(m)),

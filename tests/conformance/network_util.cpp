@@ -27,9 +27,11 @@ class Network : NetworkValues {
       if (state_ != nullptr && c_.one_in(3)) remember(any());
     }
     if (state_ != nullptr) keep(op("read_state", {{"input", state_}}));
+    if (values_.back()->producer() == nullptr) activation(any());  // no part fitted
     std::vector<Value*> results;
     for (Value* v : values_)
       if (v->producer() != nullptr && (v->users().empty() || c_.one_in(8))) results.push_back(v);
+    if (results.empty()) results.push_back(values_.back());  // only values that are too large read it
     function_->body().set_outputs(std::move(results));
     Program program;
     program.functions.push_back(std::move(function_));

@@ -49,8 +49,8 @@ class Upgrader {
 
  private:
   Error error(std::string_view reason) {
-    auto name = editing::operation_name(op_);
-    return fail(ErrorCode::malformed, "operation '", name ? *name : std::string(), "': ", reason);
+    const auto name = editing::operation_name(op_), type = text(op_, "type");
+    return fail(ErrorCode::malformed, "operation '", name ? *name : "", "' (", type ? *type : "", "): ", reason);
   }
 
   Result<Message> attribute(std::string_view name) {

@@ -97,5 +97,28 @@ TEST(Target, RaisesVersionAndOpset) {
             "target ios16: the model has specification version 9, which is newer than 7");
 }
 
+/// Changes the number of columns that the palette's weight is said to have.
+void set_columns_of_palette(const ModelSource& model, uint64_t columns) {
+  const Message function = model.specification().at("mlProgram").at("functions").at("value");
+  for (const Message& op : function.at("block_specializations").at("value").all("operations"))
+    if (op.values("type").at(0) == Message::Scalar("constexpr_lut_to_dense"))
+      op.at("outputs").at("type").at("tensorType").at("dimensions", 1).at("constant").set("size", columns);
+}
+
+TEST(Target, ConvertsPalettesAndSparseWeights) {
+  const ModelSource old = ModelSource::open(std::string(MOKA_GOLDEN) + "/boundary/ios16_weights.mlmodel");
+  const Features x = {{"x", array({1, 2, 3, 4}, {1, 4})}};
+  const std::vector<float> y = {-10, 3, 5, 27};
+  EXPECT_EQ(predict(old, x, "y"), y);
+  EXPECT_EQ(predict(edit::set_target(old, "ios17"), x, "y"), y);
+  const ModelSource model = edit::set_target(old, "ios18");
+  EXPECT_EQ(predict(model, x, "y"), y);
+  EXPECT_EQ(model.load().structure().functions[0].opset, "ios18");
+  set_columns_of_palette(old, 5);
+  EXPECT_EQ(message_of([&] { edit::set_target(old, "ios18"); }),
+            "operation 'constexpr_lut_to_dense_0' (constexpr_lut_to_dense): expected 5 bytes in 'indices' for 20 "
+            "elements of 2 bits, got 4");
+}
+
 }  // namespace
 }  // namespace moka::edit_test

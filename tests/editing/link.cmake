@@ -1,1 +1,2 @@
 target_link_libraries(test_editing PRIVATE moka)
+target_compile_definitions(test_editing PRIVATE MOKA_GOLDEN="${CMAKE_SOURCE_DIR}/tests/golden")

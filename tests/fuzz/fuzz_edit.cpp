@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <span>
 
+#include "compress/upgrade.h"
 #include "editing/cut.h"
 #include "editing/features.h"
 #include "editing/functions.h"
@@ -37,9 +38,9 @@ Status edit(ModelSource& source, uint8_t choice) {
     case 5: return remove_labels(model);
     case 6: return cut(source, {}, {output});
     case 7: return strip_weights(source, 1);
-    case 8: return set_target(model, "ios26");
+    case 8: MOKA_TRY(moka::compress::upgrade_forms(source)); return set_target(model, "ios26");
     case 9: return append(source, "a", ModelSource{model.copy()}, "b");
-    case 10: return inline_pipeline(source);
+    case 10: MOKA_TRY(moka::compress::unify_forms(source)); return inline_pipeline(source);
     default: return add_function(source, "second", ModelSource{model.copy()}, "");
   }
 }

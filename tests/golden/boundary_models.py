@@ -1,5 +1,6 @@
 """Writes tests/golden/boundary/: ML programs for what crosses the boundary. image_<colors>.mlmodel halves a picture of 3 x 2
-pixels, types.mlmodel gives arrays of each element type back, labels_<kind>.mlmodel classifies three scores."""
+pixels, types.mlmodel gives arrays of each element type back, labels_<kind>.mlmodel classifies three scores.
+ios16_weights.mlmodel multiplies with a palette of 2 bits and adds a sparse weight."""
 import pathlib
 
 import coremltools as ct
@@ -75,3 +76,15 @@ def by_kinds(kinds, op, prefix):
 write("types", by_kinds(KINDS, "identity", "same_"))
 # Descriptions have no type of truth values: they are described as numbers.
 write("booleans", by_kinds([(name, described, "BOOL") for name, described, _ in KINDS], "logical_not", "not_"))
+
+
+@mb.program(input_specs=[mb.TensorSpec((1, 4))], opset_version=ct.target.iOS16)
+def compressed(x):
+    # 0 to 3 in turn, four in a byte from the lowest bits up.
+    palette = mb.constexpr_lut_to_dense(indices=np.full(4, 0b11100100, np.uint8), lut=np.float32([-1, 0, 0.5, 2]),
+                                        shape=np.uint32([4, 4]))
+    sparse = mb.constexpr_sparse_to_dense(nonzero_data=np.float32([3, 7]), mask=np.uint8([0b1010]), shape=np.uint32([1, 4]))
+    return mb.add(x=mb.matmul(x=x, y=palette), y=sparse, name="y")
+
+
+write("ios16_weights", converted(compressed))

@@ -155,9 +155,7 @@ Result<std::vector<QuantizedValue>> quantize_activations(format::ModelSource& so
     return fail(ErrorCode::unsupported, "activations are quantized in programs of one function, and this one has ",
                 functions.size());
   const editing::ProgramFunction& function = functions[0];
-  constexpr std::string_view prefix = "CoreML";
-  constexpr int ios17 = 7;
-  if (!function.opset.starts_with(prefix) || std::atoi(function.opset.c_str() + prefix.size()) < ios17)
+  if (opset_number(function.opset) < kOpsetOfIos17)
     return fail(ErrorCode::unsupported, "quantized activations need a program for iOS 17 or later (CoreML7), got '",
                 function.opset, "'; 'moka edit --target ios17' raises it");
   const std::map<std::string, TensorType> types = MOKA_TRY(float_values(function));

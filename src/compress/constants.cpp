@@ -19,11 +19,12 @@ Result<std::string> result_name(const Message& operation) {
   return outputs.empty() ? std::string() : text(outputs[0], "name");
 }
 
-Result<int> opset_of(const Message& function) {
-  const std::string opset = MOKA_TRY(text(function, "opset"));
+int opset_number(const std::string& name) {
   constexpr std::string_view prefix = "CoreML";
-  return opset.starts_with(prefix) ? std::atoi(opset.c_str() + prefix.size()) : 0;
+  return name.starts_with(prefix) ? std::atoi(name.c_str() + prefix.size()) : 0;
 }
+
+Result<int> opset_of(const Message& function) { return opset_number(MOKA_TRY(text(function, "opset"))); }
 
 Result<std::vector<Message>> blocks_of(const Message& function) {
   std::vector<Message> out;

@@ -32,9 +32,10 @@ struct Found {
 Result<std::string> text(const format::Message& message, std::string_view field);
 /// The name of an operation's first result.
 Result<std::string> result_name(const format::Message& operation);
-/// The number in a function's opset: 8 for CoreML8, which is iOS 18. 0: it has none.
+/// The number in the name of an opset: 8 for "CoreML8", which is iOS 18. 0: the name has another form.
+int opset_number(const std::string& name);
 Result<int> opset_of(const format::Message& function);
-constexpr int kOpsetOfIos16 = 6, kOpsetOfIos18 = 8;
+constexpr int kOpsetOfIos16 = 6, kOpsetOfIos17 = 7, kOpsetOfIos18 = 8;
 /// The blocks of a function, one for each opset.
 Result<std::vector<format::Message>> blocks_of(const format::Message& function);
 

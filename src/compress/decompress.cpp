@@ -87,9 +87,7 @@ struct Uses {
 Result<size_t> own_bytes(const Message& op, const format::WeightStore& store) {
   size_t out = 0;
   MOKA_TRY(each(op, "MILSpec.Value.BlobFileValue", [&](const Message& value) -> Status {
-    const auto offset = MOKA_TRY(value.values("offset"));
-    out += MOKA_TRY(store.blob(MOKA_TRY(text(value, "fileName")), offset.empty() ? 0 : std::get<uint64_t>(offset[0])))
-               .data.size();
+    out += MOKA_TRY(blob_of(value, store)).data.size();
     return {};
   }));
   return out;

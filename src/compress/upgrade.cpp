@@ -17,7 +17,7 @@ namespace {
 
 using format::Message;
 
-/// An operation that expands a weight, with its constants as attributes.
+/// Rewrites an operation that expands a weight: its constants, which are attributes until iOS 17, become inputs.
 class Upgrader {
  public:
   Upgrader(Message op, const format::WeightStore& store, format::WeightFile& file)
@@ -72,12 +72,7 @@ class Upgrader {
   /// The bytes of a constant of type UINT8.
   Result<Bytes> bytes_of(const Message& value, std::string_view name) {
     const std::string where = MOKA_TRY(value.which("value"));
-    if (where == "blobFileValue") {
-      const Message blob = MOKA_TRY(value.child("blobFileValue"));
-      const auto offset = MOKA_TRY(blob.values("offset"));
-      return MOKA_TRY(store_.blob(MOKA_TRY(text(blob, "fileName")), offset.empty() ? 0 : std::get<uint64_t>(offset[0])))
-          .data;
-    }
+    if (where == "blobFileValue") return MOKA_TRY(blob_of(MOKA_TRY(value.child(where)), store_)).data;
     if (where == "immediateValue") {
       const Message immediate = MOKA_TRY(value.child("immediateValue"));
       if (MOKA_TRY(immediate.which("value")) == "tensor") {
@@ -88,7 +83,7 @@ class Upgrader {
     return error(cat("expected bytes in '", name, "'"));
   }
 
-  /// Both forms pack elements from the lowest bit up, so that only the type changes.
+  /// Both versions pack elements from the lowest bit up, so only the type changes.
   Status set_packed(std::string_view name, format::BlobType type, const Shape& shape) {
     const Bytes data = MOKA_TRY(bytes_of(MOKA_TRY(attribute(name)), name));
     const auto count = static_cast<uint64_t>(count_of(shape)), width = uint64_t{format::bit_width(type)};

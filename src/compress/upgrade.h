@@ -4,10 +4,12 @@
 
 namespace moka::compress {
 
-/// Writes palettes and sparse weights of programs for iOS 16 and 17 in the forms of iOS 18, which have other
-/// parameters. The numbers stay the same. Puts all weights of programs into one file if there are any. Error malformed.
+/// Rewrites the palettized and sparse weights of programs for iOS 16 and 17 as operations of iOS 18, whose parameters
+/// differ. The values stay the same. If it rewrites any, it moves all weights of the model's programs into one file.
+/// Error malformed.
 Status upgrade_forms(format::ModelSource& source);
-/// The same if a program of the model is for iOS 18, so that programs can become one.
+/// Calls upgrade_forms if one of the model's programs is for iOS 18 or later. Programs of a pipeline can be merged
+/// then.
 Status unify_forms(format::ModelSource& source);
 
 }  // namespace moka::compress

@@ -442,21 +442,16 @@ Tensor settled(const Case& c, size_t result, const Tensor& got, const std::vecto
                        [&](size_t i, double x, double y) { return std::fabs(x - y) <= kOrders * (*moves)[result][i]; });
 }
 
-/// Accepts NaN in sequences of a batch whose state the reference has as infinite, in recurrent networks. The reference
-/// computes in double. In float32, the next step may subtract two infinities, or multiply one with a gate that is zero
-/// because its exponential underflows.
+/// Accepts NaN for an element of a recurrent network's state that overflows in the reference, which computes in double.
+/// float32 gives NaN where the next step subtracts infinities, or multiplies one by a gate that underflows to zero.
 Tensor overflowed(const Tensor& got, size_t result, const std::vector<Tensor>& all) {
-  const auto sequence_of = [](const Tensor& t, size_t i) {  // results are [..., batch, hidden]
-    const ir::Shape& s = t.shape();
-    return s.rank() < 2 ? 0 : static_cast<int64_t>(i) / s[s.rank() - 1] % s[s.rank() - 2];
-  };
-  std::set<int64_t> infinite;
+  const auto state = static_cast<size_t>(all.back().count());  // [batch, hidden], which ends the shape of each result
+  std::set<size_t> infinite;
   for (const Tensor& t : all)
-    for (int64_t i = 0; i < t.count(); ++i)
-      if (std::isinf(load_f64(t.view(), i))) infinite.insert(sequence_of(t, static_cast<size_t>(i)));
-  return with_accepted(got, all[result], [&](size_t i, double x, double) {
-    return std::isnan(x) && infinite.contains(sequence_of(all[result], i));
-  });
+    for (size_t i = 0; i < static_cast<size_t>(t.count()); ++i)
+      if (std::isinf(load_f64(t.view(), static_cast<int64_t>(i)))) infinite.insert(i % state);
+  return with_accepted(got, all[result],
+                       [&](size_t i, double x, double) { return std::isnan(x) && infinite.contains(i % state); });
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ class Onnx:
         runtime = wanted("onnxruntime", "runs ONNX files")
         options = runtime.SessionOptions()
         options.log_severity_level = 3
-        # The default rounds activations to 8 bits before it multiplies them with quantized weights; 1 is float32.
+        # By default, onnxruntime rounds activations to 8 bits for products with quantized weights. 1 selects float32.
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
         self.session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         self.engine = f"onnxruntime {runtime.__version__}"
@@ -82,7 +82,7 @@ class Torch:
 
     def run(self, arrays):
         with self.torch.no_grad():
-            out = self.module(*[self.torch.from_numpy(arrays[n]) for n in sorted(arrays)])
+            out = self.module(*[self.torch.from_numpy(a) for a in arrays.values()])
         flat, _ = self.torch.utils._pytree.tree_flatten(out)
         return [t.detach().to("cpu").numpy() for t in flat]
 
@@ -94,12 +94,13 @@ def main(what, path, folder):
         with open(os.path.join(folder, "description.json"), "w", encoding="utf-8") as f:
             json.dump({"engine": model.engine, "inputs": inputs, "outputs": outputs}, f)
         return
-    items = collections.defaultdict(dict)
+    given = collections.defaultdict(list)
     for file in os.listdir(folder):
         if file.endswith(".in.npy"):
             item, n = file.split(".")[:2]
-            items[item][int(n)] = np.load(os.path.join(folder, file), allow_pickle=False)
-    for item, arrays in items.items():
+            given[item].append(int(n))
+    for item, numbers in given.items():
+        arrays = {n: np.load(os.path.join(folder, f"{item}.{n}.in.npy"), allow_pickle=False) for n in sorted(numbers)}
         for n, value in enumerate(model.run(arrays)):
             np.save(os.path.join(folder, f"{item}.{n}.out.npy"), np.asarray(value))
 

@@ -65,8 +65,8 @@ MOKA_EXPORT ModelSource remove_labels(const ModelSource& model);
 /// seed. The structure stays, so that a model can be shown to others.
 MOKA_EXPORT ModelSource strip_weights(const ModelSource& model, std::optional<uint64_t> seed = std::nullopt);
 
-/// Raises the specification version to that of a system, "ios18", and the opset of ML programs with it. Palettes and
-/// sparse weights of iOS 16 get the forms of iOS 18.
+/// Raises the specification version to that of a system, "ios18", and the opset of ML programs with it. For
+/// iOS 18 and later, rewrites palettized and sparse weights as the operations of iOS 18.
 MOKA_EXPORT ModelSource set_target(const ModelSource& model, const std::string& target);
 
 /// Sets a text of the metadata by the name of its field: "shortDescription", "versionString", "author", "license". An

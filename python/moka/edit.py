@@ -117,8 +117,8 @@ def strip_weights(model: Editable, seed: Optional[int] = None) -> Source:
 
 
 def set_target(model: Editable, target: str) -> Source:
-    """Raises the specification version to that of a system, "ios18", and the opset of ML programs with it. Palettes and sparse weights of
-    iOS 16 get the forms of iOS 18."""
+    """Raises the specification version to that of a system, "ios18", and the opset of ML programs with it. For iOS 18 and later,
+    rewrites palettized and sparse weights as the operations of iOS 18."""
     return Source._of(_moka.edit.set_target(_source_of(model)._source, target))
 
 

@@ -40,8 +40,8 @@ class NetworkValues {
   Sizes permutation(size_t rank);
   /// A constant argument, as the result of a `const` operation or inline.
   ir::NamedArg given(const char* name, ir::Tensor t);
-  /// Random weights of shape `s`, some of them compressed. A result is the sum of `taken` products. The weights are
-  /// divided by the square root of `taken`, so that results do not grow from layer to layer.
+  /// Random weights of shape `s`, some of them compressed. `taken` is the number of products that each result adds up.
+  /// The weights shrink with its square root, so that activations do not grow from layer to layer.
   ir::NamedArg weights(const char* name, const Sizes& s, int64_t taken);
   /// Appends an operation. nullptr: it does not fit, or its result is too large.
   ir::Value* op(std::string_view name, std::vector<ir::NamedArg> args);

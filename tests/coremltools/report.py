@@ -236,7 +236,7 @@ def docs(data):
         "from results.json there: in the table, `collected` are all tests of a suite, `run` those that these results are from.") + "\n"
     text += wrapped(
         f"**{total['passed']} of {total['required']} tests that need an engine pass, {rate}**"
-        + (f"; {proved} proved to be off by float16's own rounding" if total["float16"] else "")
+        + (f"; {proved} shown to fail only because of float16 rounding" if total["float16"] else "")
         + (f", with moka {data['moka']}" if data["moka"] else "") + f". Of the {total['run']} tests that ran, {total['no engine']} pass "
         f"without asking the engine anything, {total['other skipped']} are skipped or expected to fail on a Mac as well or lack a library, "
         f"and {total['cannot run']} fail before the engine is asked; none of these count.") + "\n"

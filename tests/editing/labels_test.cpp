@@ -97,7 +97,7 @@ TEST(Target, RaisesVersionAndOpset) {
             "target ios16: the model has specification version 9, which is newer than 7");
 }
 
-/// Changes the number of columns that the palette's weight is said to have.
+/// Declares another number of columns for the palettized weight.
 void set_columns_of_palette(const ModelSource& model, uint64_t columns) {
   const Message function = model.specification().at("mlProgram").at("functions").at("value");
   for (const Message& op : function.at("block_specializations").at("value").all("operations"))

@@ -103,7 +103,7 @@ def test_mistakes_raise():
         edit.bisect(edit.join({"one": source()}))
 
 
-# What stores a weight in one form until iOS 17 and in another one since iOS 18.
+# Compression whose operations have other parameters since iOS 18, and one whose operation stays.
 OLD_FORMS = {
     **{f"palette of {bits} bits": compress.palette(bits) for bits in (1, 2, 4, 6, 8)},
     "pruned": compress.pruned(sparsity=0.5),

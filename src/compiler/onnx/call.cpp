@@ -182,8 +182,8 @@ void write_block(Graph& graph, const ir::Block& block, std::vector<Unexpressed>&
     if (op->has_trait(ir::Trait::constant)) continue;
     operations++;
     const auto refuse = [&](std::string reason) { missing.push_back({op->name, op->type_name(), std::move(reason)}); };
-    // The weights of blocks are expanded outside, once for all turns of a loop. onnxruntime 1.32 does not load inner
-    // graphs with DequantizeLinear before MatMul.
+    // Weights in a block are expanded in the main graph, so that a loop does not expand them in each iteration.
+    // onnxruntime 1.32 rejects an inner graph in which a MatMul reads the result of DequantizeLinear.
     std::optional<Graph::InMainGraph> outside;
     if (graph.depth() > 0 && op->has_trait(ir::Trait::constexpr_weight)) {
       if (is_written(graph, *op)) continue;

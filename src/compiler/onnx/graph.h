@@ -75,8 +75,8 @@ class Graph {
     taken_.insert(name);
     reserved_.insert(name);
   }
-  /// Whether a tensor may have the name of a value: a block that is written twice has its names twice, and only the
-  /// first tensor gets one.
+  /// Takes the name of a value for a tensor. Returns false if it is taken: a block that is written twice has each name
+  /// twice, and inner graphs may not use the names of the outputs.
   bool claim(const std::string& name) {
     return (depth() == 0 || !reserved_.contains(name)) && claimed_.insert(name).second;
   }

@@ -56,7 +56,8 @@ void cond(Call& c) {
   }
 }
 
-/// The condition of MIL's loop runs before each turn; that of Loop is given before the first turn and computed by each.
+/// MIL computes the condition before each iteration. Loop takes it as an input for the first iteration, and each
+/// iteration computes it for the next one.
 void while_loop(Call& c) {
   if (!check(c)) return;
   const ir::Block &condition = *c.op.block(0), &body = *c.op.block(1);
@@ -65,7 +66,7 @@ void while_loop(Call& c) {
   for (size_t i = 0; i < first.size(); i++) {
     inputs.push_back(c.x(first[i]));
     c.graph.set(condition.inputs()[i].get(), inputs.back());
-    // A list may grow from turn to turn.
+    // A list may grow from one iteration to the next.
     if (const auto list = c.graph.represented.find(first[i]); list != c.graph.represented.end()) {
       const ir::Type type = list->second;
       for (const ir::Value* v : {condition.inputs()[i].get(), body.inputs()[i].get(), c.op.output(i)})
@@ -87,7 +88,7 @@ void while_loop(Call& c) {
   std::vector<ox::ValueInfo> out;
   if (c.inner.empty()) {
     for (size_t i = 0; i < body.outputs().size(); i++) c.graph.set(condition.inputs()[i].get(), c.x(body.outputs()[i]));
-    // The condition is written a second time, with other values.
+    // The body ends with the condition, which is written again for the values of the next iteration.
     write_block(c.graph, condition, c.inner, c.inner_operations);
     add_outputs(c, {condition.outputs().begin(), 1}, out);
     add_outputs(c, body.outputs(), out);

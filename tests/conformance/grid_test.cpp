@@ -72,7 +72,6 @@ TEST_P(Grid, ColumnsAgree) {
 INSTANTIATE_TEST_SUITE_P(Operations, Grid, testing::ValuesIn(versions()),
                          [](const auto& info) { return name_of(*info.param); });
 
-/// A quotient that is 50.5 in float16 and 50.51 in float32, where float16 is computed.
 TEST(OperationTable, EveryEntryIsFoundByTheNameOfItsOperation) {
   const auto entries = ops::all();
   const auto defs = ops::table().defs();
@@ -87,6 +86,7 @@ TEST(OperationTable, EveryEntryIsFoundByTheNameOfItsOperation) {
   EXPECT_EQ(ops::table().find("conv_"), nullptr);
 }
 
+/// A quotient that is 50.5 in float16 and 50.51 in float32, where float16 is computed.
 TEST(Columns, TiesOfFloat16) {
   Case c;
   c.program = R"(program(1.0)

@@ -30,7 +30,8 @@ class MOKA_EXPORT Message {
 
   /// An empty message of a type: "Model", "NeuralNetworkLayer", "MILSpec.Program" (or "Program").
   explicit Message(std::string_view type);
-  /// Decodes fields as they are read. The message refers to `bytes`, which `owner` keeps alive; null: it copies them.
+  /// Decodes fields as they are read. The message refers to `bytes`, which `owner` keeps alive. A null `owner` makes it
+  /// copy them.
   static Message parse(std::string_view type, std::span<const std::byte> bytes,
                        std::shared_ptr<const void> owner = nullptr);
   /// The names of all messages.
@@ -57,9 +58,9 @@ class MOKA_EXPORT Message {
   /// Repeated floats and doubles take the elements as numbers, bytes take them as they lie in memory. The message
   /// refers to the array if its type and order fit, and copies it otherwise.
   Message& set(std::string_view field, const MultiArray& array);
-  /// Copies the message; into a repeated field as its last one.
+  /// Copies `value` into the field. Appends it to a repeated field.
   Message& set(std::string_view field, const Message& value);
-  /// The message of a field, added if it is absent; in a repeated field always a further one.
+  /// The message of a field, which is added if absent. Always appends a new one to a repeated field.
   Message add(std::string_view field);
   void clear(std::string_view field);
   void remove(std::string_view field, size_t index);
@@ -85,10 +86,11 @@ MOKA_EXPORT Message describe_model(const ModelDescription& description);
 class MOKA_EXPORT ModelSource {
  public:
   explicit ModelSource(Message specification);
-  /// Reads nothing before it is needed. Throws what opening a model throws; invalid_argument for a compiled one.
+  /// Opens a model. Parts are read when they are needed. Throws what opening a model throws; invalid_argument (a
+  /// compiled model).
   static ModelSource open(const std::string& path);
 
-  /// What is changed here is saved.
+  /// The specification. save() writes changes of this message.
   Message specification() const;
   /// "weights/weight.bin"
   std::vector<std::string> weight_files() const;
@@ -97,12 +99,12 @@ class MOKA_EXPORT ModelSource {
   /// Adds or replaces a file, given its content as uint8. The source refers to the array.
   void set_weight_file(const std::string& name, const MultiArray& content);
 
-  /// Adds a model to the pipeline that this model is, with its weight files, which get new names where they are taken.
+  /// Appends a model and its weight files to this pipeline. Weight files whose names are taken get new names.
   void add_stage(const ModelSource& model, const std::string& name);
 
-  /// Writes an .mlpackage, or an .mlmodel for models without an ML program, by the end of the path. Replaces a model
-  /// of that name, also the one that was opened. A saved model without changes has the same bytes. Throws
-  /// invalid_argument (path), io, unsupported (a specification of 2 GB).
+  /// Writes an .mlpackage, or an .mlmodel for models without an ML program. The extension of `path` chooses. Replaces
+  /// an existing model, which may be the one that was opened. A model without changes is saved with the same bytes.
+  /// Throws invalid_argument (path), io, unsupported (a specification of 2 GB).
   void save(const std::string& path) const;
   /// The model itself, without files. Copies the weights.
   Model load(const ModelConfiguration& configuration = {}) const;

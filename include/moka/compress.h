@@ -19,7 +19,7 @@ enum class WeightForm : uint8_t {
   half,     ///< float16, in neural networks
 };
 
-/// What shares scales or a table.
+/// The elements that share a scale or a table.
 enum class WeightGranularity : uint8_t { tensor, channel, group, block };
 
 enum class PaletteMode : uint8_t {
@@ -52,7 +52,7 @@ struct WeightCompression {
   int64_t sparse_block = 0;  ///< with sparsity: output channels that become zero together; 0: single values
 };
 
-/// Rounds what operations read and give to integers of 8 bits, where
+/// Rounds inputs and outputs of operations to integers of 8 bits, where
 /// coremltools.optimize.coreml.linear_quantize_activations does: at conv, linear, pooling and additions of two values.
 struct ActivationCompression {
   /// The ranges of values are those of these predictions together. At least one.
@@ -77,7 +77,7 @@ struct CompressionOptions {
   std::optional<ActivationCompression> activations = std::nullopt;
 };
 
-/// What became of a weight.
+/// The result for a weight.
 struct CompressedWeight {
   std::string name, operation;  ///< the type of the first operation that reads it
   std::vector<int64_t> shape;
@@ -117,15 +117,15 @@ struct CompressionSearch {
   /// noise in dB that every output has in every prediction.
   std::optional<size_t> size;
   std::optional<double> signal_to_noise;
-  /// To choose from. Empty: integers of 8 bits and palettes of 1 to 8 bits, in programs for iOS 18 also integers of 4
-  /// bits in blocks and palettes of groups, in networks also float16 and integers of 4 and 6 bits.
+  /// The forms to choose from. Empty: integers of 8 bits and palettes of 1 to 8 bits, in programs for iOS 18 also
+  /// integers of 4 bits in blocks and palettes of groups, in networks also float16 and integers of 4 and 6 bits.
   std::vector<WeightCompression> forms;
   /// As in CompressionOptions: weights whose form is not searched.
   std::vector<std::pair<std::string, WeightCompression>> exceptions;
   int64_t least_elements = 2048;  ///< weights of up to so many elements stay as they are
   bool decompress = false;        ///< as in CompressionOptions
-  /// What the model is compared on. Some measure the weights, the others check the result; from 9 on both have enough.
-  /// Empty: random inputs.
+  /// Inputs of the predictions that are compared. Some measure the weights, the others check the result; 9 suffice for
+  /// both. Empty: random inputs.
   std::vector<Features> inputs;
   uint64_t seed = 1;  ///< of random inputs
   ModelConfiguration configuration;
@@ -133,22 +133,22 @@ struct CompressionSearch {
   std::function<void(std::string_view what, size_t done, size_t total)> progress;
 };
 
-/// A form of one weight alone.
+/// A form of one weight, measured while all other weights keep theirs.
 struct WeightTrial {
   std::string form;
   size_t bytes = 0;            ///< of the weight
-  double signal_to_noise = 0;  ///< of the outputs in dB, when all other weights are as they were; infinite: no change
+  double signal_to_noise = 0;  ///< of the outputs, in dB; infinite: no change
 };
 struct WeightSensitivity {
   std::string name;
   std::vector<WeightTrial> trials;
 };
 
-/// A model between the source and the smallest one.
+/// A combination of forms that the search considered, from the least compressed to the smallest.
 struct CompressionPoint {
   size_t size = 0;
   double expected = 0;             ///< signal to noise in dB, by the weights measured alone
-  std::optional<double> measured;  ///< that of the model, if it was made: its worst prediction
+  std::optional<double> measured;  ///< that of the worst prediction, if the model was built
 };
 
 struct SearchedModel {
@@ -166,8 +166,8 @@ struct SearchedModel {
   double seconds_before = 0, seconds_after = 0;  ///< of the fastest of several predictions
 };
 
-/// Measures what each form of each weight alone does to the outputs, chooses the forms by that, and checks and corrects
-/// the choice on inputs that have not measured the weights. Throws invalid_argument (not one goal), unsupported (a goal
+/// Measures how each form of each weight alone changes the outputs and chooses the forms by these measurements. Then
+/// checks and corrects the choice on other inputs. Throws invalid_argument (not exactly one goal), unsupported (a goal
 /// that no choice reaches, several functions, no output of numbers), and what compress_weights and Model::predict
 /// throw.
 MOKA_EXPORT SearchedModel search_compression(const ModelSource& model, const CompressionSearch& search);

@@ -15,8 +15,8 @@
 #include "moka/feature.h"
 #include "moka/multi_array.h"
 
-/// What a program adds to Moka: custom layers of neural networks, operations of ML programs, and models.
-/// docs/custom-layers.md tells the whole story.
+/// Registers code of the program with Moka: custom layers of neural networks, operations of ML programs, and custom
+/// models. docs/custom-layers.md is the guide.
 ///
 ///   class Swish : public moka::CustomLayer {
 ///    public:
@@ -33,13 +33,13 @@ namespace moka {
 /// A number, text or array that a model gives a layer. Arrays of constants share the file's memory.
 using ParameterValue = std::variant<bool, int64_t, double, std::string, std::vector<std::string>, MultiArray>;
 
-/// What a model says of one layer or operation.
+/// A layer or an operation as the model describes it.
 struct LayerInfo {
   std::string name;         ///< in the model
-  std::string class_name;   ///< by which it is registered
-  std::string description;  ///< of what it does, for people
+  std::string class_name;   ///< the name under which it is registered
+  std::string description;  ///< the author's text about what it does
   std::map<std::string, ParameterValue> parameters;
-  std::vector<std::string> input_names;  ///< of operations, one for each input; empty for layers of neural networks
+  std::vector<std::string> input_names;  ///< one for each input of an operation; empty for layers of neural networks
   size_t inputs = 1, outputs = 1;
 };
 
@@ -56,9 +56,9 @@ struct ArrayView {
   }
 };
 
-/// One evaluation, or a part of it. Everything is borrowed until evaluate returns.
+/// The arguments of evaluate. All memory is borrowed until evaluate returns.
 struct LayerCall {
-  std::span<const ArrayView> inputs;  ///< not to be written, but for LayerPlan::in_place
+  std::span<const ArrayView> inputs;  ///< read-only, except the input of LayerPlan::in_place
   std::span<const ArrayView> outputs;
   std::span<std::byte> scratch;         ///< LayerPlan::scratch bytes, shared by the threads, 64-byte aligned
   std::span<std::byte> thread_scratch;  ///< LayerPlan::thread_scratch bytes of this thread
@@ -66,28 +66,28 @@ struct LayerCall {
   int thread = 0;
 };
 
-/// How a layer wants to run on arrays of given shapes.
+/// How to run a layer on arrays of given shapes.
 struct LayerPlan {
   int64_t tiles = 1;                       ///< above 1: threads call evaluate for disjoint ranges of [0, tiles)
   size_t scratch = 0, thread_scratch = 0;  ///< bytes
-  int in_place = -1;                       ///< an input whose memory output 0 may have: same type and shape
-  double seconds = 0;                      ///< estimated time on one thread, where the layer knows it
+  int in_place = -1;                       ///< an input whose memory output 0 may reuse: same type and shape
+  double seconds = 0;                      ///< estimated time on one thread; 0: not known
 };
 
-/// A Vulkan compute shader that does what evaluate does, for layers between operations that run on a GPU.
+/// A Vulkan compute shader that computes the same as evaluate, so that a layer can run on a GPU.
 ///
-/// Its storage buffers, in set 0, are the inputs, the outputs and `buffers`, with bindings from 0 on and at most 8.
-/// Arrays are dense and row-major, with elements of float32 or int32; booleans are bytes. The entry point is "main". A
-/// shader is trusted like the layer's own code: what it reads and writes outside of its buffers is not checked.
+/// Its storage buffers in set 0 are the inputs, the outputs and `buffers`, bound from 0 on, at most 8 in all. Arrays
+/// are dense and row-major, with elements of float32 or int32; booleans are bytes. The entry point is "main". A shader
+/// is trusted like the layer's own code: accesses outside its buffers are not checked.
 struct LayerShader {
   std::vector<uint32_t> spirv;  ///< SPIR-V for Vulkan 1.1
-  /// GLSL instead, which the program glslangValidator compiles. Without the program the layer has no shader.
+  /// Alternatively GLSL, which the program glslangValidator compiles. If it is not installed, the layer has no shader.
   std::string glsl;
   std::vector<uint32_t> constants;             ///< specialization constants 0, 1, ...; 32 bits each
   std::vector<std::byte> parameters;           ///< push constants, at most 128 bytes
   std::array<uint32_t, 3> groups = {1, 1, 1};  ///< workgroups along x, y and z
   std::vector<MultiArray> buffers;             ///< constants, such as weights, which are uploaded once
-  double seconds = 0;                          ///< estimated time, where the layer knows it
+  double seconds = 0;                          ///< estimated time; 0: not known
 };
 
 enum class LayerOrder : uint8_t {
@@ -95,99 +95,102 @@ enum class LayerOrder : uint8_t {
   channels_last,  ///< elements of arrays of rank 3 and more: axis 1 is the innermost; shapes stay logical
 };
 
-/// Core ML's MLCustomLayer. One object serves one layer of one loaded model; its const functions are called by many
-/// threads at once. Exceptions become moka::Exception of kind data where the model is loaded or predicts.
+/// Core ML's MLCustomLayer. Each layer of a loaded model has its own object, whose const functions many threads call at
+/// once. An exception that it throws reaches the caller of load or predict as a moka::Exception of kind data.
 ///
 /// Arrays have the blob's shape: [sequence, batch, channels, height, width] in networks with Core ML's legacy mapping,
-/// else the exact shape. Elements are float32 in networks; integers and booleans of programs stay what they are.
+/// and the exact shape otherwise. Elements are float32 in networks. Programs also have integers and booleans.
 class MOKA_EXPORT CustomLayer {
  public:
   virtual ~CustomLayer();
-  /// Called once, before everything else: float32 or float16 arrays of rank 1 in networks (quantized ones arrive as
-  /// float32, raw bytes as uint8), tensors in programs. They share the file's memory and must not be written.
+  /// Called once, before all other functions. Weights of networks are float32 or float16 arrays of rank 1 (quantized
+  /// ones are expanded to float32, raw bytes are uint8), those of programs are tensors. The arrays share the file's
+  /// memory and are read-only.
   virtual void set_weights(const std::vector<MultiArray>& weights);
-  /// The shape of each output. The default: each has the shape of input 0.
+  /// The shape of each output. By default, all have the shape of input 0.
   virtual std::vector<std::vector<int64_t>> output_shapes(const std::vector<std::vector<int64_t>>& inputs) const;
   virtual void evaluate(const LayerCall& call) const = 0;
 
-  /// Each element of the one output depends on the same element of the inputs alone, which all have its shape. Then
-  /// evaluate is given runs of elements, of shape [n], on any thread, in the layout in which they lie and in place.
+  /// Whether the layer has one output, inputs of the same shape, and computes each element from the same element of the
+  /// inputs. evaluate then gets runs of elements as arrays [n], in any layout, on any thread, and may get them in
+  /// place.
   virtual bool elementwise() const;
-  /// With channels_last, layers of networks with the legacy mapping get [sequence * batch, channels, height, width].
+  /// The layout of arrays. With channels_last, layers of networks with the legacy mapping get arrays
+  /// [sequence * batch, channels, height, width].
   virtual LayerOrder order() const;
-  /// Asked once for each set of shapes.
+  /// Called once for each set of shapes.
   virtual LayerPlan plan(const std::vector<std::vector<int64_t>>& inputs, int threads) const;
-  /// Asked for concrete shapes while a plan is made in which a GPU may run the layer. The default: nullopt, which
-  /// leaves it to the CPU.
+  /// Called with concrete shapes when a GPU may run the layer. By default nullopt, so the CPU runs it.
   virtual std::optional<LayerShader> shader(const std::vector<std::vector<int64_t>>& inputs) const;
 };
 
-/// Makes the layer that a model names. Throws when its parameters make no sense.
+/// Creates the layer that a model names. Throws if its parameters are invalid.
 using LayerFactory = std::function<std::unique_ptr<CustomLayer>(const LayerInfo& info)>;
 
-/// Models loaded from now on use it for custom layers of that class name. Replaces an earlier one; models that are
+/// Registers `factory` for custom layers with this class name, in place of any earlier one. Models that are already
 /// loaded keep theirs. Throws invalid_argument (no name, no factory).
 MOKA_EXPORT void register_layer(const std::string& class_name, LayerFactory factory);
-/// Returns whether there was one. Models that are loaded keep it.
+/// Removes a registration. Returns whether there was one. Models that are already loaded keep it.
 MOKA_EXPORT bool unregister_layer(const std::string& class_name);
 
-/// How the parameters of an operation of an ML program reach its layer.
+/// How the parameters of an operation of an ML program are passed to its layer.
 struct OperationSignature {
-  /// In this order. Both empty: constants are LayerInfo::parameters, everything else is an input, in order of the
-  /// names.
+  /// The parameters that are inputs and weights, in this order. Other constants become LayerInfo::parameters. Other
+  /// values are inputs, in the order of the operation, if `inputs` is empty, and otherwise an error.
   std::vector<std::string> inputs, weights;
 };
 
-/// An operation of ML programs that Moka does not know, by the name that programs call it. Outputs have the element
+/// Registers an operation of ML programs that Moka does not know, by its name in programs. Outputs have the element
 /// types that the program declares.
 MOKA_EXPORT void register_operation(const std::string& name, LayerFactory factory, OperationSignature signature = {});
 MOKA_EXPORT bool unregister_operation(const std::string& name);
 
-/// Names of what is registered, sorted.
+/// The registered names, sorted.
 MOKA_EXPORT std::vector<std::string> registered_layers();
 MOKA_EXPORT std::vector<std::string> registered_operations();
 
-/// What a model says of a part of it that a program registers.
+/// A custom model, or a model of Apple's systems, as the model file describes it.
 struct CustomModelInfo {
-  std::string name;         ///< by which it is registered: a class name, "visionFeaturePrint.scene.1"
-  std::string description;  ///< of what it does, for people
+  std::string name;         ///< the name under which it is registered: a class name, "visionFeaturePrint.scene.1"
+  std::string description;  ///< the author's text about what it does
   std::map<std::string, ParameterValue> parameters;  ///< bytes are arrays of uint8
   FunctionDescription function;                      ///< the inputs that have values, and the outputs
 };
 
-/// Core ML's MLCustomModel: typed features in and out. One object serves one model of one file; predict is called by
-/// many threads at once. Exceptions become moka::Exception of kind data.
+/// Core ML's MLCustomModel, which maps features to features. Each custom model of a file has its own object, whose
+/// predict many threads call at once. An exception that it throws becomes a moka::Exception of kind data.
 class MOKA_EXPORT CustomModel {
  public:
   virtual ~CustomModel();
-  /// A value for every output of the description. The inputs are the callee's to keep.
+  /// Returns a value for every output of the description. Copies of the inputs stay valid after the call.
   virtual Features predict(const Features& inputs) const = 0;
 };
 
 using ModelFactory = std::function<std::unique_ptr<CustomModel>(const CustomModelInfo& info)>;
 
-/// Models loaded from now on use it for custom models of that class name, or in the place of a part of Apple's systems:
+/// Registers `factory` for custom models with this class name, or in place of a model of Apple's systems:
 /// "visionFeaturePrint.scene.1", "visionFeaturePrint.objects.1", "audioFeaturePrint.sound.1", "textClassifier.1",
-/// "wordTagger.1", "gazetteer.1", "wordEmbedding.1", "soundAnalysisPreprocessing.vggish"; without the version: for all.
+/// "wordTagger.1", "gazetteer.1", "wordEmbedding.1", "soundAnalysisPreprocessing.vggish". A name without the version
+/// stands for all versions. Models that are already loaded do not change.
 MOKA_EXPORT void register_model(const std::string& name, ModelFactory factory);
-/// The same with a model file, whose inputs and outputs are matched by name, or by order where the names differ. Their
-/// elements must be as many as those of what it stands for.
+/// As above, with the model in a file. Its inputs and outputs are matched by name, or by order if the names differ, and
+/// must have the same numbers of elements as those of the model that it replaces.
 MOKA_EXPORT void register_model_file(const std::string& name, const std::string& path);
-/// Returns whether there was one. Models that are loaded keep it.
+/// Removes a registration. Returns whether there was one. Models that are already loaded keep it.
 MOKA_EXPORT bool unregister_model(const std::string& name);
 MOKA_EXPORT std::vector<std::string> registered_models();
 
-/// The folders in which files of linked models may lie, also below; none at first. Links are followed before a path is
-/// compared with them.
+/// Sets the folders that may contain files of linked models, also in subfolders. Initially there are none. Symbolic
+/// links are resolved before a path is checked.
 MOKA_EXPORT void set_linked_model_folders(std::vector<std::string> folders);
 
-/// While on, every evaluation gets outputs in memory of their own between pages that cannot be touched, and inputs that
-/// are checked to be unchanged. A layer that writes elsewhere gets an error that names it, or ends the process where
-/// it did. For testing layers: it is slow. The environment variable MOKA_CHECK_LAYERS=1 turns it on.
+/// Turns checks of custom layers on or off. With checks, outputs lie between guard pages, and inputs are checked to be
+/// unchanged. A layer that writes outside its outputs causes an error that names it, or ends the process at that write.
+/// Slow, for tests of layers. The environment variable MOKA_CHECK_LAYERS=1 turns the checks on.
 MOKA_EXPORT void set_check_layers(bool on);
 
-/// Loads a shared library that registers what it has: see moka/plugin.h. It stays loaded. Throws not_found where there
-/// is none, unsupported where it has no function moka_plugin, and what the plug-in fails with.
+/// Loads a shared library that registers layers, operations or models (moka/plugin.h). It stays loaded. Throws
+/// not_found (no such library), unsupported (it has no function moka_plugin), and the error of the plug-in.
 MOKA_EXPORT void load_plugin(const std::string& path);
 
 }  // namespace moka

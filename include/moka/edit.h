@@ -10,10 +10,10 @@
 
 #include "moka/build.h"
 
-/// Edits saved models. Each function returns a changed copy and leaves the model as it was; weights are shared. What an
-/// edit does not concern is saved byte for byte. An edit that is not possible throws Exception: not_found (a feature or
-/// value that the model does not have), invalid_argument (an edit that contradicts the model), unsupported (a kind of
-/// model that cannot be edited so), malformed (the model's own fault).
+/// Edits saved models. Each function returns a changed copy, which shares the weights, and does not change its
+/// argument. The parts that an edit does not concern are saved byte for byte. An impossible edit throws Exception:
+/// not_found (the model lacks a feature or value), invalid_argument (the edit contradicts the model), unsupported (the
+/// kind of model), malformed (the model is damaged).
 namespace moka::edit {
 
 /// Which features an edit concerns. States count as inputs.
@@ -41,12 +41,12 @@ struct ImageSettings {
   std::vector<double> scale = {1}, bias = {0};
   std::string layout;  ///< of the array: "chw" or "hwc"; empty: what its shape says
 };
-/// Makes an image of an array [1, C, H, W], [C, H, W], [1, H, W, C] or [H, W, C], or [H, W] for one channel. Flexible
-/// sizes stay flexible. Networks take images as [1, C, H, W] or [C, H, W].
+/// Turns an array [1, C, H, W], [C, H, W], [1, H, W, C], [H, W, C], or [H, W] for one channel, into an image. Flexible
+/// sizes stay flexible. Networks accept only [1, C, H, W] and [C, H, W].
 MOKA_EXPORT ModelSource set_image(const ModelSource& model, const std::string& feature, const ImageSettings& settings,
                                   Side side = Side::any);
-/// Lets the model compute (x - mean) / std of an input first. One number, or one per channel of an image or per element
-/// of an axis.
+/// Makes the model replace an input x by (x - mean) / std first. `mean` and `std` have one number, or one per channel
+/// of an image or per element of an axis.
 MOKA_EXPORT ModelSource normalize(const ModelSource& model, const std::string& input, const std::vector<double>& mean,
                                   const std::vector<double>& std, std::optional<int> axis = std::nullopt);
 
@@ -56,13 +56,13 @@ struct ClassifierNames {
   std::string probabilities;  ///< the output with one element per label; empty: the only output
   std::string label = "classLabel", dictionary = "classLabel_probs";
 };
-/// Makes a classifier of an ML program or a neural network. Replaces the labels of a model that is one.
+/// Turns an ML program or a neural network into a classifier. Replaces the labels of a classifier.
 MOKA_EXPORT ModelSource set_labels(const ModelSource& model, const Labels& labels, const ClassifierNames& names = {});
-/// Makes an ML program or a neural network, which returns the probabilities, of a classifier.
+/// Turns a classifier into an ML program or a neural network that returns the probabilities.
 MOKA_EXPORT ModelSource remove_labels(const ModelSource& model);
 
-/// Replaces the weights of ML programs and neural networks by others of the same size: zeros, or random numbers of this
-/// seed. The structure stays, so that a model can be shown to others.
+/// Replaces the weights of ML programs and neural networks by zeros, or by random numbers from a seed, of the same
+/// size. The result has the structure of the model but not its weights, so it can be shared.
 MOKA_EXPORT ModelSource strip_weights(const ModelSource& model, std::optional<uint64_t> seed = std::nullopt);
 
 /// Raises the specification version to that of a system, "ios18", and the opset of ML programs with it. For
@@ -93,24 +93,24 @@ MOKA_EXPORT ModelSource set_sizes(const ModelSource& model, const std::map<std::
 MOKA_EXPORT ModelSource cut(const ModelSource& model, const std::vector<std::string>& inputs,
                             const std::vector<std::string>& outputs);
 
-/// Two models that run one after the other, of about the same size of weights. The second reads what the first returns
-/// and perhaps inputs of the model. For ML programs with one function.
+/// Cuts an ML program with one function into two models with about the same size of weights. The second reads what the
+/// first returns, and may also read inputs of the model.
 MOKA_EXPORT std::pair<ModelSource, ModelSource> bisect(const ModelSource& model);
 /// A pipeline of the two halves, with the features of the model.
 MOKA_EXPORT ModelSource bisect_into_pipeline(const ModelSource& model);
 
-/// A pipeline of models, which run in this order. A model reads what earlier ones return under the names of its inputs.
-/// The pipeline returns what no later model reads. `models`: by the names of the stages.
+/// A pipeline of models that run in this order. An input of a model reads the output of that name of an earlier model.
+/// The pipeline returns the outputs that no later model reads. `models`: names of the stages, and the models.
 MOKA_EXPORT ModelSource join(const std::vector<std::pair<std::string, ModelSource>>& models);
-/// Adds a model to the end of a pipeline, which is made of `model` if it is none.
+/// Appends a model to a pipeline. If `model` is not a pipeline, it becomes the first stage of a new one.
 MOKA_EXPORT ModelSource append(const ModelSource& model, const std::string& name, const ModelSource& next,
                                const std::string& next_name);
-/// A model of a pipeline, by the name of the stage or its number from 0 on.
+/// The model of a pipeline's stage, by the stage's name or index (from 0).
 MOKA_EXPORT ModelSource extract_stage(const ModelSource& model, const std::string& stage);
-/// One ML program of a pipeline of ML programs.
+/// Merges a pipeline of ML programs into one ML program.
 MOKA_EXPORT ModelSource inline_pipeline(const ModelSource& model);
 
-/// A model that has one function of an ML program only.
+/// A model with only one function of an ML program.
 MOKA_EXPORT ModelSource extract_function(const ModelSource& model, const std::string& function);
 /// Adds a function of another ML program under a new name; an empty `from` stands for its default function. Equal
 /// weights are stored once.
@@ -118,7 +118,7 @@ MOKA_EXPORT ModelSource add_function(const ModelSource& model, const std::string
                                      const std::string& from = {});
 MOKA_EXPORT ModelSource set_default_function(const ModelSource& model, const std::string& function);
 
-/// Throws what loading the model would throw for a model that contradicts itself.
+/// Checks a model. Throws what loading it would throw if it contradicts itself.
 MOKA_EXPORT void check(const ModelSource& model);
 
 }  // namespace moka::edit

@@ -17,15 +17,15 @@ struct KeyPair {
   std::string recipient;  ///< public: "age1..."
 };
 MOKA_EXPORT KeyPair generate_key_pair();
-/// The recipients of the identities in a text, one for each. Throws invalid_argument, not_found.
+/// The recipient of each identity in a text. Throws invalid_argument, not_found.
 MOKA_EXPORT std::vector<std::string> recipients_of(const std::string& identities);
 
-/// Who can open what is encrypted: recipients, or everybody with the passphrase.
+/// Who can open an encrypted model: the recipients, or everybody with the passphrase.
 struct EncryptionOptions {
   std::vector<std::string> recipients;  ///< "age1..."
   std::string passphrase;
   unsigned work_factor = 18;  ///< of the passphrase, 1 to 22: 2^18 takes 256 MiB and about a second
-  /// Called with the bytes that are done and all of them. Optional.
+  /// Called with the number of bytes that are done and of all bytes. Optional.
   std::function<void(uint64_t done, uint64_t total)> progress;
 };
 

@@ -21,9 +21,9 @@ struct ShapeChoice {
 /// for all inputs together. A range without an upper limit ends at twice the default size.
 MOKA_EXPORT std::vector<ShapeChoice> shape_choices(const FunctionDescription& function, bool all);
 
-/// Draws the elements of arrays anew, independent of the other inputs: floats from low up to high, integers of that
-/// range with both ends. Ranges by the input's name; those of other inputs than arrays count as absent. The same seed
-/// gives the same numbers. Error invalid_argument: no integer lies in the range.
+/// Replaces the elements of arrays by random numbers: floats in [low, high), integers in [low, high]. `ranges`: by the
+/// input's name; ranges of inputs that are not arrays are ignored. The same seed gives the same numbers. Error
+/// invalid_argument: no integer lies in the range.
 MOKA_EXPORT Features inputs_within(Features inputs, const std::map<std::string, std::pair<double, double>>& ranges,
                                    uint64_t seed);
 

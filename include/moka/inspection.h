@@ -11,7 +11,7 @@
 
 namespace moka {
 
-/// What the elements of a weight are like, as the file stores them: quantized weights count by their codes.
+/// Statistics of a weight's elements as the file stores them. For quantized weights these are the stored integers.
 struct WeightStatistics {
   uint64_t count = 0, zeros = 0, nan = 0, infinite = 0;
   unsigned bits = 0;  ///< of one stored element
@@ -30,8 +30,8 @@ struct TreeNode {
   std::vector<std::pair<uint64_t, double>> values;  ///< that a leaf adds to a dimension of the result
 };
 
-/// A model file that is open for looking at it. Works for every kind of model, also those that Moka refuses to run.
-/// Nothing is loaded: weights are read when their statistics are asked for. Safe to use from many threads.
+/// An open model file, to inspect it. Works for every kind of model, including those that Moka refuses to run. Loads
+/// nothing: weights are read only for their statistics. Thread-safe.
 class MOKA_EXPORT Inspection {
  public:
   /// Throws not_found, io or malformed when there is no model at all.

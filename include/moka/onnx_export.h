@@ -20,7 +20,7 @@ struct OnnxExportOptions {
 /// An operation that ONNX cannot express.
 struct UnsupportedOperation {
   std::string name;  ///< in the model
-  std::string type;  ///< of MIL: "crop_resize"
+  std::string type;  ///< its type in MIL: "crop_resize"
   std::string reason;
 };
 
@@ -39,7 +39,7 @@ MOKA_EXPORT OnnxExport export_onnx(const std::string& path, const std::string& d
                                    const OnnxExportOptions& options = {});
 MOKA_EXPORT OnnxExport export_onnx(const ModelAssetView& model, const std::string& destination,
                                    const OnnxExportOptions& options = {});
-/// The same of a program in the text form of MIL, as Model::from_mil takes it.
+/// As above, for a program in the text form of MIL, as Model::from_mil takes it.
 MOKA_EXPORT OnnxExport export_mil_onnx(const std::string& text, const std::string& destination,
                                        const OnnxExportOptions& options = {},
                                        const std::map<std::string, std::vector<std::byte>>& weights = {});

@@ -21,7 +21,7 @@ struct OnnxImportOptions {
   std::map<std::string, int64_t> dimensions;
   /// Shapes of inputs by name.
   std::map<std::string, std::vector<int64_t>> shapes;
-  /// Values of inputs by name, which become constants. Core ML wants many parameters constant that ONNX computes.
+  /// Values of inputs by name. These inputs become constants, which Core ML requires for many parameters.
   std::map<std::string, MultiArray> constants;
   /// Lengths of inputs that are sequences, by name. Each element of `x` becomes an input, `x_0` and so on, whose shape
   /// may be given under its own name. The elements of an output that is a sequence are outputs, too.
@@ -44,9 +44,9 @@ struct OnnxImport {
   std::vector<std::string> remarks;  ///< what changed: integers of 64 bits, and the like
 };
 
-/// An ONNX model as an ML program. Weights stay in the mapped file until the model is saved or loaded. docs/onnx.md
-/// says what is supported. Throws Exception: not_found, io, malformed; unsupported (names the node and the operator);
-/// invalid_argument (options).
+/// Converts an ONNX model to an ML program. Weights stay in the mapped file until the model is saved or loaded.
+/// docs/onnx.md lists what is supported. Throws Exception: not_found, io, malformed; unsupported (names the node and
+/// the operator); invalid_argument (options).
 MOKA_EXPORT OnnxImport import_onnx(const std::string& path, const OnnxImportOptions& options = {});
 /// The same for a model in memory, without external data. Copies the bytes.
 MOKA_EXPORT OnnxImport import_onnx(std::span<const std::byte> model, const OnnxImportOptions& options = {});

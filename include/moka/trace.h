@@ -10,8 +10,9 @@
 
 namespace moka {
 
-/// Records what this process does with models until it ends: a file for Perfetto (ui.perfetto.dev) and for Chromium's
-/// tracing page. Each model has the lanes Activity, Data and Compute (docs/seeing.md).
+/// Records what this process does with models during the lifetime of the object, in a file for Perfetto
+/// (ui.perfetto.dev) and for Chromium's tracing page. Each model has the lanes Activity, Data and Compute
+/// (docs/seeing.md).
 ///
 ///   {
 ///     moka::Trace trace("out.pftrace");
@@ -21,14 +22,14 @@ namespace moka {
 /// One trace at a time. MOKA_TRACE=out.pftrace in the environment traces a whole program.
 class MOKA_EXPORT Trace {
  public:
-  /// "%p" in `path` stands for the number of the process. Throws io, invalid_argument (a trace is being written).
+  /// "%p" in `path` stands for the process ID. Throws io, invalid_argument (a trace is already being written).
   explicit Trace(const std::string& path);
   Trace(Trace&&) noexcept;
   Trace& operator=(Trace&&) = delete;
   ~Trace();
-  /// Ends it now, with all predictions that ended before. Throws io: not everything could be written.
+  /// Ends the trace, which contains all predictions that have ended. Throws io (some events could not be written).
   void stop();
-  /// The file: another one than `path` where another process traces to that one.
+  /// The path of the file, which differs from the constructor's if another process traces to that one.
   const std::string& path() const { return path_; }
 
  private:
@@ -36,11 +37,11 @@ class MOKA_EXPORT Trace {
   bool is_open_ = true;
 };
 
-/// Something of the program's own on the lane Data of the process, from here to its end, for example reading a picture.
-/// Costs a branch while no trace is written.
+/// Records work of the program itself, for example reading a picture, on the lane Data of the process. The event lasts
+/// as long as the object. Costs one branch without a trace.
 class MOKA_EXPORT TraceSpan {
  public:
-  /// `bytes`: how much was moved, 0 where that means nothing. `reason`: why it was necessary.
+  /// `bytes`: how many were moved; 0: none. `reason`: why the work was necessary.
   explicit TraceSpan(std::string_view name, int64_t bytes = 0, std::string_view reason = {});
   ~TraceSpan();
   TraceSpan(const TraceSpan&) = delete;
@@ -49,7 +50,7 @@ class MOKA_EXPORT TraceSpan {
   bool is_on_;
 };
 
-/// Slices of a trace that have all of these in common.
+/// The slices of a trace that agree in all texts below.
 struct TraceGroup {
   std::string lane;     ///< "Activity", "Data" or "Compute"
   std::string model;    ///< its track's name; empty: the process
@@ -59,7 +60,7 @@ struct TraceGroup {
   std::string device, kernel, reason;
   int64_t count = 0;
   double total = 0, minimum = 0, maximum = 0;  ///< seconds
-  int64_t bytes = 0;                           ///< of all
+  int64_t bytes = 0;                           ///< sum over all slices
   double average() const { return count > 0 ? total / static_cast<double>(count) : 0; }
 };
 
@@ -77,8 +78,8 @@ struct TraceSummary {
   std::vector<TraceCounter> counters;
 };
 
-/// Reads a trace that Moka wrote, also one that was cut off when its program was killed. Throws not_found, io,
-/// malformed.
+/// Summarizes a trace that Moka wrote. The trace may be incomplete, as when its program was killed. Throws not_found,
+/// io, malformed.
 MOKA_EXPORT TraceSummary summarize_trace(const std::string& path);
 
 }  // namespace moka

@@ -10,7 +10,7 @@ namespace {
 using linting::FunctionView;
 using linting::Measurements;
 
-/// Inputs of more elements are not tried, because ranges without a limit have corners that nobody uses.
+/// Larger inputs are not tried: a range without an upper limit allows sizes that nobody uses.
 constexpr int64_t kMostElements = int64_t{1} << 26;
 
 ModelConfiguration configuration_of(const FunctionView& view, bool single) {
@@ -77,7 +77,7 @@ void try_sizes(const Model& model, const FunctionView& view, const lint::Options
   }
 }
 
-/// What the preview of the Neural Engine says of the operations.
+/// Records the operations that the preview of the Neural Engine refuses.
 void ask_neural_engine(const Model& model, ModelConfiguration c, FunctionView& view) {
   c.compute_units = ComputeUnits::cpu_and_neural_engine;
   for (const PlannedOperation& op : model.configured(c).compute_plan().operations)

@@ -50,9 +50,9 @@ inline unsigned unpack(const std::byte* data, unsigned bits, size_t index) {
   return (word >> (bit % 8)) & ((1U << bits) - 1);
 }
 
-/// The values as halves or floats.
+/// The bytes of the values as float16 or float32.
 Bytes store(std::span<const float> values, bool half);
-/// Rounds to a half if the weight has halves.
+/// Rounds to float16 if the weight has float16 elements.
 float rounded(float value, bool half);
 Part numbers(std::span<const float> values, Shape shape, bool half);
 format::BlobType float_type(bool half);

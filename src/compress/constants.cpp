@@ -50,7 +50,7 @@ Result<bool> is_true(const Message& operation) {
 /// The uses of constants. Blocks beside each other may use a name for different values.
 class UsesReader {
  public:
-  /// By the constant's number among the operations of the function.
+  /// The uses of constants, by the constant's index among the operations of the function.
   using Uses = std::map<size_t, std::vector<Use>>;
 
   Result<Uses> read(const Message& function) {

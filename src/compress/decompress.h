@@ -22,7 +22,7 @@ struct Decompressed {
 /// those of importing.
 Result<std::vector<Decompressed>> decompress(format::ModelSource& source);
 
-/// The weights that `decompress` would expand. It does not look at their values.
+/// The weights that `decompress` would expand. Does not read their values.
 Result<std::vector<Decompressed>> compressed_weights_of(const format::ModelSource& source);
 
 }  // namespace moka::compress

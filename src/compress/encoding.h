@@ -27,7 +27,7 @@ struct Weight {
   int64_t input_axis = 1, output_axis = 0;  ///< of the operations that use it
 };
 
-/// A constant of an operation in the making.
+/// A constant argument of an operation of an encoding.
 struct Part {
   format::BlobType type;
   Shape shape;  ///< empty: a scalar
@@ -93,8 +93,8 @@ struct Prune {
 /// The iOS version whose forms of the operations are written.
 enum class Form : uint8_t { ios16, ios18 };
 
-/// Whether the encoding can be made: a size that blocks do not divide, or infinite values, make it impossible. The text
-/// says why; empty: it can.
+/// Why the weight cannot have this form, for example because blocks do not divide a size or values are infinite. Empty:
+/// it can.
 std::string refusal(const Weight& weight, const Linear& linear, Form form);
 std::string refusal(const Weight& weight, const Palette& palette, Form form);
 std::string refusal(const Weight& weight, const Prune& prune, Form form);

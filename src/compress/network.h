@@ -35,7 +35,7 @@ Result<std::vector<float>> values_of(const NetworkWeight& weight);
 
 Site site_of(const NetworkWeight& weight);
 
-/// A weight that was encoded, or not.
+/// The result of encoding a weight.
 struct NetworkMade {
   Outcome outcome;
   std::optional<NetworkEncoding> encoding;

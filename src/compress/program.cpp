@@ -18,7 +18,7 @@ struct Replacement {
   Form form = Form::ios16;
 };
 
-/// By the constant's number among the operations of the function.
+/// By the constant's index among the operations of the function.
 using Replacements = std::map<size_t, Replacement>;
 
 /// Replaces constants of one function.

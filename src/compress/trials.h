@@ -13,7 +13,7 @@ namespace moka::compress {
 /// The weight file of a value that is tried.
 constexpr std::string_view kTriedFile = "weights/tried.bin";
 
-/// Replaces one weight of a model at a time by what a compressed form would make of it. Not thread-safe, except for
+/// Replaces one weight of a model at a time by the decoded elements of a compressed form. Not thread-safe, except for
 /// `encode`.
 class Trials {
  public:
@@ -33,7 +33,7 @@ class Trials {
   /// Errors: those of encode_site.
   Result<Tried> encode(size_t site, const Recipe& recipe) const;
 
-  /// The specification of a model in which the weight, and those that share it, have other elements.
+  /// A copy of the model in which the weight, and all weights that share its elements, have other elements.
   struct Changed {
     Bytes specification, file;  ///< `file` is kTriedFile; empty for a network
   };

@@ -66,7 +66,7 @@ Result<Uses> uses_of(const std::vector<Message>& operations, const BlobSizes& si
   return out;
 }
 
-/// For each place before an operation: how many values cross it, and whether the function can be cut there.
+/// For each operation: how many values a cut in front of it crosses, and whether the function can be cut there.
 struct Places {
   std::vector<int> passing;
   std::vector<bool> possible;

@@ -80,7 +80,7 @@ struct Linear {
   std::vector<double> bias{0};
 };
 
-/// What the preprocessing of a network's input computes.
+/// The scale and bias that the preprocessing of a network's input applies.
 Result<Linear> preprocessing_of(const Message& network, const std::string& name, const Message& type) {
   Linear out;
   const bool is_image = MOKA_TRY(type.which("Type")) == "imageType";

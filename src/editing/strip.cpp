@@ -18,7 +18,7 @@ using format::BlobType;
 constexpr int64_t kFew = 10;                  // tensors of fewer elements are settings rather than weights
 constexpr size_t kPattern = size_t{1} << 20;  // bytes, after which numbers repeat
 
-/// What weights are made of.
+/// The content that replaces weights.
 enum class Content { zeros, codes, float16, float16_positive, float32, float32_positive, bfloat16 };
 
 /// A repeating pattern of bytes for each content, so that no weight is in memory as a whole.
@@ -71,7 +71,7 @@ class Filler {
   std::map<Content, Bytes> patterns_;
 };
 
-/// What replaces a blob; nullopt: it stays.
+/// The content that replaces a blob; nullopt: the blob stays.
 std::optional<Content> content_of(BlobType type, bool positive) {
   switch (type) {
     case BlobType::float16: return positive ? Content::float16_positive : Content::float16;

@@ -10,10 +10,10 @@
 #include "import/importer.h"
 #include "ir/registered.h"
 
-/// Models that a program registers: the classes of custom models, and what stands for parts of Apple's systems.
+/// Models that a program registers: classes of custom models, and replacements for models of Apple's systems.
 namespace moka::import {
 
-/// What a file says of such a model.
+/// How a model file describes such a model.
 struct CustomModelSpec {
   std::string name;  ///< by which it is registered
   std::string description;
@@ -27,20 +27,20 @@ struct RegisteredModel {
   std::string path;
 };
 
-/// Replaces an entry of the same name.
+/// Adds an entry, or replaces the one of the same name.
 void register_model(const std::string& name, RegisteredModel entry);
-/// Whether there was one.
+/// Removes an entry. Returns whether there was one.
 bool unregister_model(std::string_view name);
 std::shared_ptr<const RegisteredModel> registered_model(std::string_view name);
 std::vector<std::string> registered_model_names();
 
-/// What a program must provide for a model of that type, as a phrase; "" when nothing.
+/// A phrase that says what a program must register for a model of that type; "" if nothing.
 std::string_view needs_of(int type);
 
 /// The inputs and outputs of a model that stands for code or for another file. Error malformed: it describes none.
 Result<FunctionDescription> function_of(const proto::Model& model, const ImportContext& context);
-/// Imports `entry` in the place of `model`, whose description says the inputs and outputs. Errors: unsupported where
-/// the registered file has other inputs or outputs; those of its import.
+/// Imports `entry` in place of `model`, whose description gives the inputs and outputs. Errors: unsupported (the
+/// registered file has other inputs or outputs); those of its import.
 Status import_registered(const RegisteredModel& entry, CustomModelSpec spec, const ImportContext& context,
                          ir::Builder& builder, Features& features);
 /// Imports the model of another file in the place of one that `outer` describes. `what` names it in errors.

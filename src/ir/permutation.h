@@ -6,18 +6,18 @@
 
 #include "ir/program.h"
 
-/// Orders of axes, as operations `transpose` have them: axis i of the result is axis permutation[i] of the operand.
+/// Permutations of axes. Axis i of the result of a `transpose` is axis permutation[i] of its operand.
 namespace moka::ir {
 
 using Permutation = std::vector<int64_t>;
 
-/// The known order of a `transpose`, counted from the front. nullopt: it is computed, or no order of axes.
+/// The permutation of a `transpose`, with axes counted from the front. nullopt: it is not constant, or not valid.
 std::optional<Permutation> permutation_of(const Op& transpose);
-/// What `first` and then `second` do together. nullopt: their ranks differ.
+/// The permutation that applies `first`, then `second`. nullopt: their ranks differ.
 std::optional<Permutation> composed(const Permutation& first, const Permutation& second);
-/// Whether all axes stay where they are.
+/// Whether no axis moves.
 bool is_identity(const Permutation& permutation);
-/// Whether `second` moves all axes back.
+/// Whether `second` is the inverse of `first`.
 bool undoes(const Permutation& first, const Permutation& second);
 
 }  // namespace moka::ir

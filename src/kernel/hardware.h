@@ -9,7 +9,7 @@ class Hardware {
  public:
   virtual ~Hardware() = default;
   /// Why the compute unit "all" skips this device on this machine, e.g. "no GPU under /dev"; empty: "all" includes it.
-  /// Does not load a driver when there is no hardware.
+  /// Loads no driver if there is no hardware.
   virtual std::string named_only() const = 0;
 };
 

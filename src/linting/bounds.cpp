@@ -26,7 +26,7 @@ Interval of_constant(const ir::Constant& constant) {
   return out;
 }
 
-/// What all values of an element type are in.
+/// The interval of all numbers that the element type can hold.
 Interval of_type(const ir::Type& type) {
   if (!type.is_tensor()) return {};
   switch (type.dtype()) {

@@ -11,11 +11,11 @@
 
 namespace moka::linting {
 
-/// How much of an interval a value's elements really take.
+/// How tight an interval is.
 enum class Grip : uint8_t {
   wide,     ///< the elements are in the interval
   reached,  ///< for some allowed input, an element is at either end
-  each,     ///< the same for each element, whatever the others are
+  each,     ///< any element can be at either end, whatever the others are
 };
 
 /// The numbers that the elements of a value can have.
@@ -54,24 +54,24 @@ struct Call {
 
 using Transfer = Interval (*)(const Call& call);
 using Transfers = std::map<std::string_view, Transfer>;
-/// What operations do to intervals, by families.
+/// How operations map the intervals of their inputs to that of their result, by families.
 const Transfers& elementwise_transfers();
 const Transfers& activation_transfers();
 const Transfers& linear_transfers();
 const Transfers& movement_transfers();
 const Transfers& reduction_transfers();
 
-/// f of both ends, for a function that does not fall.
+/// Applies a function that never decreases to both ends.
 template <class F>
 Interval rising(Interval x, const F& f) {
   return {f(x.low), f(x.high), x.grip};
 }
-/// The interval of both.
+/// The smallest interval that contains both.
 Interval hull(Interval a, Interval b);
-/// x * factor and x + addend for one number.
+/// The intervals of x * factor and of x + addend.
 Interval scaled(Interval x, double factor);
 Interval shifted(Interval x, double addend);
-/// Only a part of the elements, or several that overlap.
+/// `x` with this grip, or its own if that is wider.
 Interval at_most(Interval x, Grip grip);
 
 }  // namespace moka::linting

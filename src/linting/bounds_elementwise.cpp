@@ -15,7 +15,7 @@ template <class F>
 Interval corners(Interval x, Interval y, const F& f) {
   const double all[] = {f(x.low, y.low), f(x.low, y.high), f(x.high, y.low), f(x.high, y.high)};
   Interval out{*std::min_element(all, all + 4), *std::max_element(all, all + 4), Grip::wide};
-  // One constant number keeps what the other has; several reach the ends only if each element does.
+  // A constant number keeps the grip of the other interval. Several constants reach its ends only if each element can.
   if (is_one_number(y))
     out.grip = x.grip;
   else if (is_one_number(x))

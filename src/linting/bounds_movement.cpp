@@ -6,12 +6,12 @@ namespace moka::linting {
 namespace {
 
 Interval interval_of_x(const Call& c) { return c.in("x"); }
-/// Perhaps not the elements that are at the ends.
+/// For operations that drop elements, perhaps those at the ends.
 Interval part(const Call& c) {
   const Interval x = c.in("x");
   return at_most(x, x.grip == Grip::each ? Grip::each : Grip::wide);
 }
-/// An element may be in several places.
+/// For operations that copy an element to several places, so the elements of the result depend on each other.
 Interval repeated(const Call& c) { return at_most(c.in("x"), Grip::reached); }
 Interval mixed(const Call& c) { return at_most(c.in("x"), Grip::wide); }
 Interval all_values(const Call& c) {

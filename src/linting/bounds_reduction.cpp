@@ -16,7 +16,7 @@ double reduced(const Call& c) {
 }
 
 Interval sum_of(Interval x, double n) { return n == 0 ? Interval{} : Interval{x.low * n, x.high * n, Grip::wide}; }
-/// Elements that are free of each other can all be at one end.
+/// `of`, whose ends the result reaches if every element of `x` can be at the same end at once.
 Interval reachable(Interval of, Interval x) {
   of.grip = x.grip == Grip::each ? Grip::reached : Grip::wide;
   return of;

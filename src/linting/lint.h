@@ -33,7 +33,7 @@ struct Finding {
   std::string reason, evidence, remedy;
 };
 
-/// What a value was like in the predictions that were run.
+/// Statistics of a value over the predictions that were run.
 struct Measured {
   double least = 0, greatest = 0;  ///< of the finite elements
   uint64_t count = 0;
@@ -121,7 +121,7 @@ void complete(Subject& subject, const std::map<std::string, std::pair<double, do
 /// Runs rules; the findings are sorted by level, the worst first.
 std::vector<Finding> run_rules(const Subject& subject, std::span<const Rule* const> rules);
 
-/// For the texts of rules.
+// Helpers for the texts of rules.
 
 /// "operation 'exp_1' (exp)".
 std::string place_of(const ir::Op& op);
@@ -130,25 +130,25 @@ std::string number(double value);
 /// "-3 to 7.5".
 std::string range(double low, double high);
 
-/// For the patterns of rules.
+// Helpers for the patterns of rules.
 
-/// All operations but constants, also those in blocks.
+/// Visits all operations except constants, including those in nested blocks.
 void for_each_op(const ir::Block& block, const std::function<void(const ir::Op&)>& visit);
 inline void for_each_op(const FunctionView& view, const std::function<void(const ir::Op&)>& visit) {
   for_each_op(view.function->body(), visit);
 }
-/// The value before operations that neither compute nor round: cast to a float, reshape, transpose and the like.
+/// The value in front of operations that only move or convert it: reshape, transpose, cast to a float and the like.
 const ir::Value* behind_moves(const ir::Value* value);
-/// The operation that computes a value, behind moves; nullptr for inputs.
+/// The operation that computes behind_moves(value); nullptr for an input.
 const ir::Op* computed_by(const ir::Value* value);
 bool is_op(const ir::Op* op, std::string_view type);
-/// Whether one transpose after the other changes nothing.
+/// Whether the second transpose undoes the first.
 bool undoes(const ir::Op& first, const ir::Op& second);
-/// The number that all elements of a constant are, behind moves.
+/// The number that all elements of behind_moves(value) equal; nullopt: they differ, or the value is not a constant.
 std::optional<double> uniform_constant(const ir::Value* value);
-/// Whether values of that type are numbers with a fraction.
+/// Whether the type is a tensor of floats.
 bool is_float_tensor(const ir::Type& type);
-/// nullptr: it was not observed.
+/// The statistics of a value; nullptr: it was not observed.
 const Measured* measured(const Measurements& measurements, const ir::Value* value);
 
 }  // namespace moka::linting

@@ -7,30 +7,30 @@
 #include "format/source.h"
 #include "ir/permutation.h"
 
-/// Changes of models that keep their predictions.
+/// Repairs of models that do not change their predictions. Models of other kinds than a function names stay unchanged.
 namespace moka::linting {
 
-/// Values that others replace, by function.
+/// Pairs of a value and the value that replaces it, by function.
 using Replacements = std::map<std::string, std::vector<std::pair<std::string, std::string>>>;
-/// Lets what reads a value read its replacement, and drops the operations of these values with their constants. Other
-/// kinds of models stay.
+/// Replaces values of ML programs wherever they are read, and drops the operations that computed them, with their
+/// constants.
 Status replace_values(format::ModelSource& source, const Replacements& replacements);
 
-/// Orders of axes by function and value.
+/// How transposes order the axes of values, by function and value.
 using AxisOrders = std::map<std::string, std::map<std::string, ir::Permutation>>;
-/// Writes the types that values have when an operand is no longer transposed so.
+/// Corrects the types of values of ML programs whose operand is no longer transposed.
 Status undo_transposes(format::ModelSource& source, const AxisOrders& values);
 
-/// Drops operations and constants that nothing reads, and weights in files. Returns the number of operations that were
-/// dropped, without constants. Other kinds of models stay.
+/// Drops operations, constants and weights of ML programs that nothing reads. Returns the number of dropped operations
+/// other than constants.
 Result<size_t> drop_unused(format::ModelSource& source);
 
-/// For neural networks, also those of pipelines, that are not updatable; other kinds of models stay. Layers whose
-/// values loops or branches name, and custom and random layers, stay as they are.
+// The next two functions change neural networks that are not updatable, also in pipelines. They keep custom and random
+// layers, and layers whose values a loop or a branch reads.
 
 /// Drops layers that no output needs. Returns their number.
 Result<size_t> drop_unused_layers(format::ModelSource& source);
-/// Drops layers that compute again what an earlier one computes. Returns their number.
+/// Drops layers that compute the same as an earlier layer. Returns their number.
 Result<size_t> merge_layers(format::ModelSource& source);
 
 /// Bytes of all weight files.

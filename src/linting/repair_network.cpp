@@ -84,7 +84,7 @@ Result<size_t> merge(Network& network) {
   std::vector<Message> layers = MOKA_TRY(network.content.children("layers"));
   std::set<std::string> varying, written = network.inputs;
   for (const Message& layer : layers) {
-    // What is written twice, or in a loop, has different values at different times.
+    // A blob that is written twice, or in a loop, changes its value.
     for (std::string& name : MOKA_TRY(editing::texts_of(layer, "output")))
       if (!written.insert(name).second) varying.insert(std::move(name));
     if (has_blocks(MOKA_TRY(layer.which("layer")))) varying.merge(MOKA_TRY(editing::blobs_of(layer)));

@@ -16,7 +16,7 @@ bool is_shifted(const ir::Value* x) {
   return is_op(sub, "sub") && is_op(computed_by(sub->input("y")), "reduce_max");
 }
 
-/// What is known of the greatest number of x: from its bounds, else as measured.
+/// The greatest number of x, from its bounds, or else as measured.
 struct Greatest {
   bool is_safe = false, is_seen = false;
   double value = 0;

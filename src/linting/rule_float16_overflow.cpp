@@ -18,7 +18,7 @@ bool starts_here(const ir::Op& op, const std::function<bool(const ir::Value*)>& 
 
 bool is_outside(const Measured* m) { return m != nullptr && (m->magnitude() > kHalfMax || m->infinite + m->nan > 0); }
 
-/// What the predictions show. True: something.
+/// Reports an overflow that the predictions show. Returns whether they show one.
 bool check_measured(const Subject& subject, const FunctionView& view, const ir::Op& op, const ir::Value& value,
                     Report& report) {
   const Measured* wide = measured(view.wide, &value);
@@ -27,7 +27,7 @@ bool check_measured(const Subject& subject, const FunctionView& view, const ir::
     return subject.in_half(*v) && (is_outside(measured(view.wide, v)) || is_outside(measured(view.half, v)));
   };
   if (!is_bad(&value)) return false;
-  // What is infinite or not a number in float32 as well is not float16's fault.
+  // Infinities and NaN in float32 as well are not caused by float16.
   if (wide != nullptr && wide->nan + wide->infinite > 0) return true;
   if (!starts_here(op, is_bad)) return true;
   const bool overflows = wide != nullptr && wide->magnitude() > kHalfMax;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kSumMargin = 4;  ///< squares this near to the limit count as seen
 
-/// What is squared before it is added up; nullptr: nothing.
+/// The value whose squares the operation adds up; nullptr: it adds up no squares.
 const ir::Value* squared(const ir::Op& op) {
   if (is_op(&op, "reduce_sum_square") || is_op(&op, "reduce_l2_norm") || is_op(&op, "l2_norm")) return op.input("x");
   if (!is_op(&op, "reduce_sum") && !is_op(&op, "reduce_mean")) return nullptr;

@@ -37,7 +37,7 @@ int version_of(ir::Opset opset) {
   return system == nullptr ? 1 : system->version;
 }
 
-/// What the model has and the version that introduced it.
+/// The features of Core ML that the model uses, with the specification version that introduced each.
 std::vector<Need> needs_of(const Subject& subject) {
   std::vector<Need> out;
   const bool is_program = subject.description.type_name == "mlProgram";

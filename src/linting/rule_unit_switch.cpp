@@ -7,7 +7,7 @@
 namespace moka::linting {
 namespace {
 
-/// What makes a stay on the Neural Engine worthwhile.
+/// Whether the operation has enough work to make the Neural Engine worthwhile.
 bool is_work(const ir::Op& op) {
   return is_op(&op, "conv") || is_op(&op, "conv_transpose") || is_op(&op, "linear") || is_op(&op, "matmul") ||
          is_op(&op, "einsum") || is_op(&op, "scaled_dot_product_attention");

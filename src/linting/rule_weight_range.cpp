@@ -47,7 +47,8 @@ bool is_mask(const ir::Value& value) {
   return false;
 }
 
-/// What is added may be small. What multiplies may not, since its operation computes nothing else.
+/// Whether some operation multiplies by the value. An addend may be small, but a factor that float16 makes zero is an
+/// error.
 bool multiplies(const ir::Value& value) {
   for (const ir::Op* user : value.users())
     for (const ir::Operand& operand : user->operands()) {

@@ -101,7 +101,7 @@ Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* kno
 }
 
 Status Planner::finish_outputs() {
-  // What states hold is read before they are written.
+  // The old content of states is read before the states are written.
   for (const ir::Value* v : block_.outputs())
     if (const int i = MOKA_TRY(find(v)); place(i).device != nullptr && place(i).storage == Storage::external)
       MOKA_TRY(on_host(i));

@@ -51,7 +51,7 @@ class Sharer {
     flatten();
   }
 
-  /// What a state is given at the end is computed in its memory where nothing reads its content any more.
+  /// Computes the new content of a state in the memory of the state if nothing reads the old content afterwards.
   void keep_in_states() {
     for (size_t s = 0; s < plan_.steps.size(); s++) {
       Step& step = plan_.steps[s];

@@ -4,8 +4,8 @@
 #include "kernel/unit_name.h"
 #include "runtime/frame.h"
 
-/// What a frame records of its steps: stretches of one device on the lane Compute, in them the operations; on the lane
-/// Data what moves to and from devices.
+/// Records the steps of a frame. The lane Compute gets a slice for each run of steps on one device, which contains the
+/// operations. The lane Data gets the transfers to and from devices.
 namespace moka::runtime {
 
 using plan::Place;

@@ -9,17 +9,17 @@
 /// The file that remembers measured times of kernels: JSON, a section for each processor and build.
 namespace moka::runtime {
 
-/// What times hold for.
+/// The processor and the build that times are measured for.
 struct KernelMachine {
   std::string processor, build;
 };
 
-/// The entries for `machine` in the text of a file; `others`, if given: how many sections are for other ones.
-/// Errors: malformed (what is damaged makes all of it useless), unsupported (a newer version).
+/// The entries for `machine` in the text of a file. `others`, if given, receives the number of sections for other
+/// machines. Errors: malformed (any damage invalidates the whole file), unsupported (a newer version).
 Result<std::vector<plan::Measurement>> parse_kernel_cache(std::string_view text, const KernelMachine& machine,
                                                           int* others = nullptr);
-/// The text with these entries instead of those for the same shapes and threads; sections of other processors stay,
-/// those of other builds for this one go. `before` may be empty or damaged.
+/// The text of the file `before` with these entries, which replace those for the same shapes and threads. Sections of
+/// other processors stay; those of other builds for this processor are dropped. `before` may be empty or damaged.
 std::string merged_kernel_cache(std::string_view before, const KernelMachine& machine,
                                 std::span<const plan::Measurement> entries);
 
@@ -29,7 +29,7 @@ Result<std::string> read_kernel_cache(const std::string& path);
 /// at the same time, the entries of one may be lost. Error io.
 Status update_kernel_cache(const std::string& path, const KernelMachine& machine,
                            std::span<const plan::Measurement> entries);
-/// The user's own: $XDG_CACHE_HOME/moka/kernels.json, or in ~/.cache. Error not_found: neither is set.
+/// The user's file: $XDG_CACHE_HOME/moka/kernels.json, or in ~/.cache. Error not_found: neither is set.
 Result<std::string> default_kernel_cache();
 
 }  // namespace moka::runtime

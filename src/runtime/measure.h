@@ -6,9 +6,9 @@
 
 namespace moka::runtime {
 
-/// Runs the candidates in turns on random finite numbers, as the executor would, with the conversions that each needs.
-/// Each counts with the mean of two times: its least time with weights out of the caches, and with weights where they
-/// were left.
+/// Runs the candidates alternately on random finite numbers, as the executor would, with the conversions that each
+/// needs. A candidate's time is the mean of two minima: one with its weights evicted from the caches, one with its
+/// weights as the previous run left them.
 std::shared_ptr<plan::KernelTimer> kernel_timer();
 
 }  // namespace moka::runtime

@@ -42,7 +42,7 @@ int64_t elements_beyond_caches(bool is_host) {
   return std::max(std::min(bytes, memory / kPartOfMemory), int64_t{16} << 20) / 4;
 }
 
-/// What a program of one kind of operation takes, and what its kernels estimate.
+/// The measured time of a program of one kind of operation, and its kernels' estimate.
 struct Timed {
   double seconds = 0, estimated = 0;
 };
@@ -74,7 +74,7 @@ class Programs {
       return v[0];
     });
   }
-  /// The same on a tensor that the device makes itself, and of which only an element is read, so that little crosses.
+  /// As above, on a tensor that the device makes itself. Only one element is read back, so transfers are negligible.
   Result<Timed> resident(int64_t elements, int count) {
     return timed(false, {{1}}, [&](ir::Builder& b, std::vector<ir::Value*> v) -> Result<ir::Value*> {
       v[0] = MOKA_TRY(b.op("tile", {{"x", v[0]}, {"reps", ir::Ints{elements}}}));

@@ -12,7 +12,7 @@
 /// build.
 namespace moka::runtime {
 
-/// What rates hold for.
+/// The machine and the build that rates are measured for.
 struct RatesMachine {
   std::string processor, build;
   int threads = 1;
@@ -23,7 +23,8 @@ struct MeasuredUnit {
   bool disturbed = false;  ///< other work on the machine took processors while some part of it was measured
 };
 
-/// Seconds of programs on a device with a memory of its own, from which the costs of submissions and transfers follow.
+/// Times of small programs on a device with its own memory, in seconds. The costs of submissions and transfers follow
+/// from them.
 struct TransferTimes {
   double bytes = 0;      ///< of a large tensor
   double large = 0;      ///< an elementwise operation on it, which is uploaded and downloaded
@@ -32,13 +33,13 @@ struct TransferTimes {
   double several = 0;    ///< one on `inputs` of them
   int inputs = 2;
 };
-/// Sets launch, latency and bytes_per_second. The last keeps the table's rate where moving the large tensor cannot be
-/// told from noise.
+/// Sets launch, latency and bytes_per_second. The last keeps the table's rate if the time to move the large tensor is
+/// within the noise.
 void set_transfer_rates(kernel::UnitRates& rates, const TransferTimes& times);
 
-/// Runs products, elementwise operations beyond the caches and transfers on the device alone; a second or two. What it
-/// refuses keeps the table's rate. `hosts`: the devices in host memory, which a plan needs beside it. Errors: those of
-/// running.
+/// Measures products, elementwise operations on tensors larger than the caches, and transfers. Takes a second or two.
+/// An operation that the device refuses keeps the table's rate. `hosts`: devices in host memory, for the rest of the
+/// plan. Errors: those of a prediction.
 Result<MeasuredUnit> measure_unit(const kernel::Device& device, std::span<const kernel::Device* const> hosts,
                                   int threads, Waited waited = seconds_waited);
 
@@ -51,10 +52,10 @@ struct KnownUnit {
 };
 /// The units of `machine` in the text of a file. Errors: malformed, unsupported (a newer version).
 Result<std::vector<KnownUnit>> parse_rates(std::string_view text, const RatesMachine& machine);
-/// The text with these units for `machine`; other sections stay. `before` may be empty or damaged.
+/// The text of the file `before` with these units for `machine`; other sections stay. `before` may be empty or damaged.
 std::string merged_rates(std::string_view before, const RatesMachine& machine, std::span<const KnownUnit> units);
 
-/// The user's own: $XDG_CACHE_HOME/moka/rates.json, or in ~/.cache. Error not_found: neither is set.
+/// The user's file: $XDG_CACHE_HOME/moka/rates.json, or in ~/.cache. Error not_found: neither is set.
 Result<std::string> default_rates();
 
 }  // namespace moka::runtime

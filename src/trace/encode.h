@@ -8,16 +8,17 @@
 
 namespace moka::trace {
 
-/// Events as packets of a Perfetto trace, all in one sequence. A trace may be followed by another one in the same file.
+/// Encodes events as packets of one sequence of a Perfetto trace. A file may hold several traces, one after the other.
 class Encoder {
  public:
-  /// `epoch`: nanoseconds of the trace's clock at zero of the steady clock. `start`: what happened before is left out.
+  /// `start`: earlier events are dropped. `epoch`: the time of the trace's clock, in nanoseconds, at which the steady
+  /// clock was zero.
   Encoder(int64_t start, int64_t epoch);
   void add(const Event& event, const Log& log);
   void sample(Counter counter, int64_t at, int64_t value);
-  /// Ends what is open.
+  /// Ends all open events.
   void finish(int64_t at);
-  /// What was encoded since the last call.
+  /// Returns the packets that were encoded since the last call.
   std::string take() { return std::exchange(out_, {}); }
 
  private:

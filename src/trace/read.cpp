@@ -31,7 +31,7 @@ std::string text_of(pbf_reader& field) {
   return {v.data(), v.size()};
 }
 
-/// What packets of one sequence refer to.
+/// The texts and open slices that the packets of one sequence refer to.
 struct Sequence {
   Texts names, kinds, argument_names, argument_texts;
   std::map<uint64_t, std::vector<size_t>> open;  ///< by track: indices of Contents::slices
@@ -199,7 +199,7 @@ class Reader {
   std::map<uint64_t, Sequence> sequences_;
 };
 
-/// Where the last whole packet ends.
+/// The offset at which the last complete packet ends.
 size_t whole_packets(std::span<const std::byte> bytes) {
   const char* const begin = reinterpret_cast<const char*>(bytes.data());
   const char* const end = begin + bytes.size();

@@ -37,7 +37,7 @@ struct Contents {
   std::vector<Sample> samples;
 };
 
-/// What is incomplete at the end is left out. Error malformed: no packet of a trace, or one that contradicts itself.
+/// Ignores an incomplete packet at the end. Error malformed: the file has no packet of a trace, or a contradictory one.
 Result<Contents> read(std::span<const std::byte> bytes);
 
 }  // namespace moka::trace

@@ -15,7 +15,7 @@ std::atomic<int> state{kUnknown};
 
 namespace {
 
-/// What all threads share. Never destroyed: threads record while the process ends.
+/// The state that all threads share. Never destroyed, because threads may record while the process ends.
 struct Shared {
   std::mutex mutex;
   std::vector<std::shared_ptr<Log>> logs;

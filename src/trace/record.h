@@ -10,7 +10,7 @@
 
 #include "trace/trace.h"
 
-/// Between the threads that record and the one that writes.
+/// Passes events from the threads that record them to the thread that writes the trace.
 namespace moka::trace {
 
 struct Label {
@@ -29,7 +29,7 @@ struct Event {
   uint8_t lane = 0;  ///< a Lane or a Counter
 };
 
-/// The events of one thread: written by it, read by the trace's thread. Grows by chunks; where the reader is far
+/// The events of one thread, which it writes and the trace's thread reads. Grows by chunks. If the reader falls far
 /// behind, events are dropped and counted.
 class Log {
  public:
@@ -37,7 +37,7 @@ class Log {
   ~Log();
   Log(const Log&) = delete;
   void push(const Event& event);
-  /// Calls f(event) for each event that was pushed so far, which are gone then. By one thread at a time.
+  /// Calls f(event) for each event that was pushed so far, and removes it. Only one thread may call this at a time.
   template <class F>
   void drain(F&& f) {
     for (;;) {
@@ -54,7 +54,7 @@ class Log {
   }
   uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
-  int64_t thread = 0;  ///< as the system numbers it
+  int64_t thread = 0;  ///< the system's thread ID
   std::string name;
   std::atomic<bool> has_ended{false};
 
@@ -77,7 +77,8 @@ void each_log(const std::function<void(Log&)>& f);
 std::string model_name(ModelId model);
 std::string device_name(DeviceId device);
 int64_t count_of(Counter counter);
-/// Around a fork: `prepare` before it, `resume` after it in the parent. The child forgets what its parent recorded.
+/// Call prepare_fork() before a fork, resume() after it in the parent and forget_all() in the child, which drops what
+/// the parent recorded.
 void prepare_fork();
 void resume();
 void forget_all();

@@ -9,27 +9,29 @@
 
 #include "base/error.h"
 
-/// Records what a process does with models, for Perfetto.
+/// Records what a process does with models as a trace for Perfetto.
 ///
-///   start(path), stop()   a trace begins and ends while the program runs; the variable MOKA_TRACE begins one as well
-///   Span                  a stretch of time on a lane of the model that the calling thread works for
-///   slice, counter        what has just ended; what changed
+///   start(path), stop()   begin and end a trace; the environment variable MOKA_TRACE also begins one
+///   Span                  an event that lasts as long as a scope
+///   slice, counter        an event that has just ended; a new value of a counter
 ///
-/// Code that is measured asks is_on() first, which costs one predicted branch:
+/// Measured code calls is_on() first, which costs one predicted branch. Without a trace, a Span does nothing.
 ///
-///   trace::Span span(trace::Lane::activity, "plan");                          // does nothing while no trace is
-///   written if (trace::is_on()) trace::slice(trace::Lane::data, trace::label("x", "convert", {{"bytes", 4096}}), from,
-///   to);
+///   trace::Span span(trace::Lane::activity, "plan");
+///   if (trace::is_on()) {
+///     const trace::Label* label = trace::label("x", "convert", {{"bytes", 4096}});
+///     trace::slice(trace::Lane::data, label, from, to);
+///   }
 ///
-/// Each thread records into memory of its own, without a lock. One thread of the trace encodes and writes (file.h).
+/// Each thread records into its own memory, without a lock. One more thread encodes and writes the events (file.h).
 /// docs/seeing.md describes the tracks.
 namespace moka::trace {
 
-/// Apple's three lanes of a model.
+/// The lanes that the Core ML instrument shows for a model.
 enum class Lane : uint8_t { activity, data, compute };
 enum class Counter : uint8_t { memory, threads, predictions, queue };
 
-/// What an event is called and says. Made once for each content and never freed, so that events can point to it.
+/// The name and the arguments of events. Equal labels are made once and never freed, so events can point to them.
 struct Label;
 struct Argument {
   Argument(std::string_view n, std::string_view t) : name(n), text(t) {}
@@ -42,11 +44,11 @@ struct Argument {
   int64_t number = 0;
   bool is_number = false;
 };
-/// `kind`: what summaries group by, for example the operation's type. Takes no lock for content that the calling thread
-/// asked for before.
+/// `kind`: what summaries group by, for example the type of the operation. Takes no lock if the calling thread has
+/// asked for an equal label before.
 const Label* label(std::string_view name, std::string_view kind, std::initializer_list<Argument> arguments = {});
 
-/// Whether a trace is written: one of several states, so that the first call can look at MOKA_TRACE.
+/// Whether a trace is being written. kUnknown: the first call of is_on() has yet to look at MOKA_TRACE.
 enum State : int { kOff = 0, kOn = 1, kUnknown = 2 };
 extern std::atomic<int> state;
 bool find_out();
@@ -58,15 +60,15 @@ inline bool is_on() {
 /// Nanoseconds of the steady clock.
 int64_t now();
 
-/// A model whose lanes are apart from others'. 0 stands for none: the lanes of the process.
+/// A model, which has its own lanes. 0: no model; events go to the lanes of the process.
 using ModelId = uint32_t;
-/// A name that another model has gets a number.
+/// Adds a number to a name that another model has.
 ModelId add_model(std::string_view name);
-/// A device whose work overlaps the host's, which has rows of its own on the lane Compute. 0 stands for the host.
+/// A device that works while the host does. It has its own rows on the lane `compute`. 0: the host.
 using DeviceId = uint16_t;
 DeviceId add_device(std::string_view name);
 
-/// The model that the calling thread works for.
+/// Assigns the events of the calling thread to a model for the duration of a scope.
 class Use {
  public:
   explicit Use(ModelId model);
@@ -79,19 +81,19 @@ class Use {
 
 ModelId current_model();
 
-/// Events of the calling thread. Those of one lane nest.
+/// Record an event of the calling thread. Events on the same lane must nest.
 void begin(Lane lane, const Label* label, int64_t at);
 void end(Lane lane, int64_t at);
 void slice(Lane lane, const Label* label, int64_t from, int64_t to, DeviceId device = 0);
 void counter(Counter counter, int64_t value);
-/// Counts what is going on at a time, for example predictions.
+/// Adds `change` to a counter, for example when a prediction begins or ends.
 void count(Counter counter, int64_t change);
 
-/// From here to its end.
+/// Records an event from its construction to its destruction.
 class Span {
  public:
   Span(Lane lane, std::string_view name);
-  /// `make()` gives the label; it is called while a trace is written.
+  /// `make()` returns the label. It is only called while a trace is being written.
   template <class Make>
   requires std::is_invocable_r_v<const Label*, Make> Span(Lane lane, Make&& make)
       : lane_(lane), is_on_(trace::is_on()) {
@@ -107,7 +109,7 @@ class Span {
   bool is_on_;
 };
 
-/// One more of what `counter` counts, from here to its end.
+/// Raises a counter by one for the duration of a scope.
 class Counted {
  public:
   explicit Counted(Counter counter) : counter_(counter), is_on_(is_on()) {
@@ -123,11 +125,10 @@ class Counted {
   bool is_on_;
 };
 
-/// Begins a trace at `path`, in which "%p" stands for the number of the process. A file that another process is tracing
-/// to stays: the number is put before the extension. Returns the path. Errors: io, invalid_argument (one is written).
+/// Begins a trace. "%p" in `path` stands for the process ID. If another process is writing a trace to that file, the ID
+/// is inserted before the extension. Returns the path. Errors: io, invalid_argument (a trace is already being written).
 Result<std::string> start(const std::string& path);
-/// Ends the trace. Spans that are open end with it. Does nothing where there is none. Error io: not all could be
-/// written.
+/// Ends the trace and all open spans. Does nothing without a trace. Error io: some events could not be written.
 Status stop();
 
 }  // namespace moka::trace

@@ -69,7 +69,7 @@ void check(const Graph& graph) {
     const auto& members = at(graph, node.parent).members;
     EXPECT_EQ(std::count(members.begin(), members.end(), static_cast<int32_t>(i)), 1);
   }
-  // A long edge passes no node of its group.
+  // The bends of a long edge do not lie on nodes of its group.
   for (const GraphEdge& e : graph.edges)
     for (int32_t row = at(graph, e.from).rank + 1; e.is_long && row < at(graph, e.to).rank; ++row)
       EXPECT_FALSE(places.contains({at(graph, e.from).parent, row, e.lane})) << e.value;

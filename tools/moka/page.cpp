@@ -3,7 +3,7 @@
 namespace moka::cli {
 
 std::string with_data(std::string page, const std::string& mark, const Json& data) {
-  // In JSON these characters occur in strings alone; a text of the model must not end the element that holds it.
+  // A text from the model must not end the HTML element that holds the JSON. These characters only occur in strings.
   std::string text;
   for (const char c : data.dump(-1, ' ', false, Json::error_handler_t::replace)) {
     if (c == '<')

@@ -26,17 +26,18 @@ struct ReportSetting {
 /// measured now, in a process of its own.
 Json machine_apart(const ReportSetting& setting);
 
-/// What of the same predictions is in operations and in conversions of inputs and outputs, from a trace of them:
-/// {"predictions", "predictionSeconds", "operationsSeconds", "conversionsSeconds", "fraction"}, means or the shortest
-/// times of one prediction, or {"error"}. In one prediction everything meets the same load of the machine, so that the
-/// fraction holds under load. The trace goes to `folder`.
+/// Predicts under a trace, which goes to `folder`, and returns how much of the time operations and conversions of
+/// inputs and outputs take: {"predictions", "predictionSeconds", "operationsSeconds", "conversionsSeconds",
+/// "fraction"}, or
+/// {"error"}. The times are means, or those of the fastest prediction. All times come from the same predictions, so the
+/// fraction is right on a loaded machine too.
 Json coverage(const Model& model, const Features& inputs, const PredictionOptions& options, int predictions,
               const std::filesystem::path& folder);
 /// Loads and predicts in this process: an object of "settings". Throws what loading and predicting throw.
 Json measured(const ReportSetting& setting, const std::filesystem::path& folder);
-/// The same in a process of its own, whose peak of memory is the setting's alone; what fails becomes "error".
+/// As measured(), in a separate process, whose peak of memory is that of this setting alone. A failure becomes "error".
 Json measured_apart(const ReportSetting& setting);
-/// How long compiling takes: {"seconds"} or {"error"}, also in a process of its own.
+/// Measures in a separate process how long compiling takes: {"seconds"} or {"error"}.
 Json compiled_apart(const std::string& path);
 
 /// Throws IoError: no report, or one of a newer version.
@@ -46,7 +47,7 @@ std::string report_text(const Json& report, const std::string& filter, bool all)
 /// A page that needs nothing beside it.
 std::string report_page(const Json& report);
 
-/// What differs beyond noise: {"format", "version", "changes": [...], "regressions": N, "remarks": [...]}.
+/// The differences beyond noise: {"format", "version", "changes": [...], "regressions": N, "remarks": [...]}.
 /// `tolerance`: a change of less than this fraction is none.
 Json compared(const Json& before, const Json& after, double tolerance);
 std::string comparison_text(const Json& comparison);

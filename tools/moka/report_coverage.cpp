@@ -19,7 +19,7 @@ Covered covered(const TraceSummary& summary, const Seconds& seconds) {
       out.prediction += seconds(g);
       out.count += g.count;
     }
-    // What a device computes beside the host is the host's wait for it; control flow contains other operations.
+    // Regions overlap the host, which waits for them. Control flow contains other operations. Neither counts twice.
     if (g.lane == "Compute" && g.kind != "region" &&
         (!g.kernel.empty() || g.kind == "convert_layout" || g.kind == "submit" || g.kind == "wait"))
       out.operations += seconds(g);

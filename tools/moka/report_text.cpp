@@ -167,7 +167,7 @@ Json read_report(const std::string& path) {
   if (json.is_discarded() || !json.is_object() || json.value("format", Json()) != "moka-report") bad("something else");
   if (json.value("version", Json()) != 1) bad("one of another version");
   try {
-    // What all forms read must be there, of its type.
+    // Every field that some output format reads must be present and of its type.
     for (const Json& s : json.at("settings"))
       for (const char* part : {"load", "steady"})
         if (!s.contains("error") && s.at(part).at("samples").get<std::vector<double>>().empty())

@@ -14,7 +14,7 @@ enum class PictureProtocol { none, kitty, iterm2 };
 /// screen, which do not hand pictures on.
 PictureProtocol picture_protocol(const std::function<const char*(const char* name)>& variable);
 
-/// What shows the picture when a terminal prints it. It ends with a new line.
+/// The text that makes a terminal show the picture. Ends with a newline.
 std::string terminal_picture(const io::Picture& picture, PictureProtocol protocol);
 
 }  // namespace moka::cli

@@ -48,7 +48,7 @@ int run_traced(const std::vector<std::string>& words, const std::string& pattern
     note("trace", fmt::format("{}: cannot be started: {}", words[0], std::strerror(error)));
     _exit(error == ENOENT ? 127 : 126);
   }
-  // What interrupts the command lets this one collect its trace.
+  // Signals from the keyboard end the command, but not this process, which then collects the trace.
   signal(SIGINT, SIG_IGN);
   signal(SIGQUIT, SIG_IGN);
   int status = 0;

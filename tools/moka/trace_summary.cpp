@@ -29,7 +29,7 @@ std::vector<TraceGroup> merged(const std::vector<TraceGroup>& groups, const std:
   std::map<std::pair<std::string, std::string>, TraceGroup> rows;
   for (const TraceGroup& g : groups) {
     if (g.lane != lane) continue;
-    // What an operation runs in, and what a device computes beside the host, would count its time twice.
+    // Slices that contain operations, or that overlap the host, would count time twice.
     if (by != "kind" && by != "name" && (g.kind == "stretch" || g.kind == "region" || g.kind == "wait")) continue;
     TraceGroup& row = rows[{value_of(g, by), lane == "Data" ? g.reason : std::string()}];
     if (row.count == 0) {

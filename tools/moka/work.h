@@ -8,14 +8,14 @@
 
 namespace moka::cli {
 
-/// What one run of an operation has to do at least, from the types of its inputs and results.
+/// The least work of one run of an operation, by the types of its inputs and results.
 struct Work {
   double arithmetic = 0;  ///< operations, a multiply-add counted as two; 0: it only moves data, or is not known
   double bytes = 0;       ///< that it reads and writes: inputs with weights as the program has them, and results
 };
 
-/// For each operation of the plan, of what it computes alone: conversions and control flow have none, and what was
-/// fused into an operation counts as one more pass over its result.
+/// The work of each operation of the plan itself. Conversions and control flow have none. An operation that was fused
+/// into another one counts as one more pass over the result.
 std::vector<Work> work_of(const ComputePlan& plan, const Model& model);
 
 /// The seconds that work takes at least at these rates, and which of them decides it.

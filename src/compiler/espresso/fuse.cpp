@@ -18,7 +18,7 @@ struct Uses {
   }
 };
 
-/// Whether known compiled models have the next layer in this one.
+/// Whether Core ML's compiler fuses the next layer into this one, as far as compiled models show.
 bool is_convolution(const Layer& layer) { return layer.has_convolution() && !layer.convolution().isdeconvolution(); }
 
 bool folds(const Layer& layer, const Layer& norm) {

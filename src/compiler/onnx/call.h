@@ -4,7 +4,7 @@
 
 namespace moka::compiler::onnx {
 
-/// What a constant or a compressed weight holds, expanded. nullopt: the value is neither.
+/// The decompressed numbers of a constant or a compressed weight. nullopt: the value is neither.
 std::optional<ir::Tensor> evaluated(const ir::Value* v);
 
 /// An operation being written. The first failure is kept, and accessors then return harmless values, so that writers
@@ -48,7 +48,7 @@ class Call {
   Name i64(std::vector<int64_t> v) { return graph.int64s(v); }
   Name cast(const Name& x, DType to);
   Name cast(const Name& x, DataType to);
-  /// A size of 0 takes that of x; `empty`: it means 0.
+  /// A size of 0 stands for the size of x on that axis; with `empty`, for 0.
   Name reshape(const Name& x, std::vector<int64_t> dims, bool empty = false);
   Name transpose(const Name& x, std::vector<int64_t> perm);
   Name unsqueeze(const Name& x, std::vector<int64_t> axes) { return node("Unsqueeze", {x, i64(std::move(axes))}); }
@@ -56,7 +56,7 @@ class Call {
   Name slice(const Name& x, int64_t axis, int64_t begin, int64_t end, int64_t step = 1);
   /// A reduction, whose axes are an attribute before opset 18.
   Name reduce(const char* type, const Name& x, const std::vector<int64_t>& axes, bool keep);
-  /// `x` without the elements before and after, all known.
+  /// Adds elements of `value` around `x`. `pads`: the numbers of elements before each axis, then after each axis.
   Name pad(const Name& x, const std::vector<int64_t>& pads, double value, DType type);
 
   /// Sets an output. The tensor gets the output's name if this operation made it.

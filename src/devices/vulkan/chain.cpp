@@ -121,7 +121,7 @@ std::optional<Chain> joined(const Chain& earlier, const Chain& later, size_t at)
     return std::nullopt;
   // All inputs are of one type.
   if (earlier.from != later.from && later.inputs.size() > 1) return std::nullopt;
-  // What is overwritten must be what the same invocation has read.
+  // An invocation may only overwrite elements that it has read itself.
   for (const Chain::Input& i : earlier.inputs)
     if (i.use.overlaps(later.out) && !(i.use.is(later.out) && earlier.from == later.to && is_dense(earlier, i.step)))
       return std::nullopt;

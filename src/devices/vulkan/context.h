@@ -22,11 +22,11 @@ namespace moka::devices::vulkan {
 
 class Pipelines;
 
-/// What kernels have to know of a driver.
+/// The properties of a driver that kernels depend on.
 struct Features {
   std::string name;
   uint32_t vendor = 0;
-  std::array<uint8_t, 16> cache_uuid{};  ///< of what its driver compiles
+  std::array<uint8_t, 16> cache_uuid{};  ///< identifies the driver's compiler
   bool is_processor = false;             ///< a driver that computes on the CPU, as Mesa's lavapipe does
   bool half_storage = false;             ///< buffers of float16
   bool half = false;                     ///< arithmetic in float16
@@ -37,7 +37,7 @@ struct Features {
   bool local_memory = true;  ///< shared memory is a memory of its own, faster than buffers; kernels stage tiles there
   uint32_t subgroup = 1;     ///< invocations
   bool subgroup_arithmetic = false;
-  bool lanes = false;           ///< a subgroup of 8 to 64 invocations adds what they have
+  bool lanes = false;           ///< subgroups have 8 to 64 invocations and can add their values
   uint64_t max_range = 0;       ///< maxStorageBufferRange, bytes
   uint64_t max_allocation = 0;  ///< maxMemoryAllocationSize, bytes
   uint64_t alignment = 64;      ///< minStorageBufferOffsetAlignment, at least 64
@@ -47,11 +47,11 @@ struct Features {
   uint32_t max_shared = 0;       ///< bytes of a workgroup's memory, at least 16384
 };
 
-/// Made when it is first asked for. Thread-safe but for `queue`, which `queue_mutex` guards.
+/// Made by the first call of get(). Thread-safe: `queue_mutex_` guards the queue.
 class Context {
  public:
-  /// That of this process. Error: unsupported, with the reason. A child made by fork gets one of its own where the
-  /// driver computes on the CPU, and device_lost where its parent uses hardware.
+  /// The context of this process. Errors: unsupported, with the reason; device_lost in a child made by fork whose
+  /// parent uses hardware. If the driver computes on the CPU, such a child gets a context of its own.
   static Result<std::shared_ptr<Context>> get();
   /// Whether there is a device, asked once; the reason when there is none.
   static Result<Features> probe();
@@ -62,13 +62,13 @@ class Context {
   VkDevice device() const { return device_; }
   const Features& features() const { return features_; }
   Pipelines& pipelines() const { return *pipelines_; }
-  /// Whether this is the process that made it; else its handles must not be touched.
+  /// Whether this process made the context. A child made by fork must not use its handles.
   bool is_own() const;
 
   Status submit(VkCommandBuffer commands, VkFence fence);
   /// Index of a memory type among `allowed` that has all of `wanted`; -1: none.
   int memory_type(uint32_t allowed, VkMemoryPropertyFlags wanted) const;
-  /// Messages of the validation layer of errors and warnings; with MOKA_VULKAN_VALIDATION=1 only.
+  /// Number of errors and warnings from the validation layer, which MOKA_VULKAN_VALIDATION=1 loads.
   uint64_t validation_messages() const { return messages_; }
   bool validates() const { return messenger_ != VK_NULL_HANDLE; }
 
@@ -95,7 +95,7 @@ class Context {
   friend class CommandPool;
 };
 
-/// A command buffer of its own pool, so that threads may record at the same time.
+/// A command buffer with its own pool, so that threads can record at the same time.
 class CommandPool {
  public:
   static Result<std::unique_ptr<CommandPool>> make(std::shared_ptr<Context> context);
@@ -104,7 +104,7 @@ class CommandPool {
   VkFence fence() const { return fence_; }
   /// Starts the commands.
   Status submit();
-  /// Returns when they are done.
+  /// Returns when the commands have run.
   Status wait();
 
  private:

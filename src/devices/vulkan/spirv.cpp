@@ -37,7 +37,7 @@ std::string text_at(std::span<const uint32_t> words) {
   return std::string(bytes, strnlen(bytes, words.size_bytes()));
 }
 
-/// What a module says of its resources.
+/// The resources that a module declares.
 struct Resources {
   std::map<uint32_t, uint32_t> bindings, sets;
   std::vector<uint32_t> variables;  ///< storage buffers

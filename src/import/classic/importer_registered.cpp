@@ -107,7 +107,7 @@ Result<std::optional<Part>> part_of(const Model& model) {
   return std::optional<Part>(std::move(part));
 }
 
-/// What is said of each output must be what Apple's part gives.
+/// Checks that the described output has as many elements as Apple's model returns.
 Status check_elements(const Part& part, const FunctionDescription& f) {
   if (part.elements == 0 || f.outputs.size() != 1) return {};
   const auto wanted = boundary_type(f.outputs[0], true);

@@ -33,7 +33,7 @@ class Node {
   double number(size_t i, std::string_view what) const;
   /// One integer, exact above 2^53.
   int64_t integer(size_t i, std::string_view what) const;
-  /// What is known of the elements of input i, a scalar or vector of integers.
+  /// The elements of input i, a scalar or vector of integers, as far as they are known.
   std::vector<Size> sizes(size_t i) const { return sizes_of(in(i)); }
   std::vector<Size> sizes_of(const Value* v) const;
 
@@ -67,7 +67,8 @@ class Node {
   Value* log(Value* x) const { return op("log", {{"x", x}, arg("epsilon", 0, x)}); }
   Value* select(Value* cond, Value* a, Value* b) const { return op("select", {{"cond", cond}, {"a", a}, {"b", b}}); }
   Value* cast(Value* x, DType type) const;
-  /// Calls an operation that lacks bool, or lacks integers, with what it has, and casts back.
+  /// Calls an operation that accepts no bool, or no integers: casts the inputs to a type it accepts and the result
+  /// back.
   Value* as(DType type, Value* x) const { return cast(x, type); }
   Value* transpose(Value* x, const std::vector<int64_t>& perm) const;
   Value* reshape(Value* x, const std::vector<int64_t>& dims) const;

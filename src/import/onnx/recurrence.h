@@ -2,13 +2,12 @@
 
 #include "import/onnx/node.h"
 
-/// One direction of ONNX's RNN, GRU or LSTM as MIL. `run_recurrence` takes the first form that can say it:
+/// Writes one direction of ONNX's RNN, GRU or LSTM in MIL. `run_recurrence` takes the first form that fits:
 ///
-/// 1. MIL's `rnn`, `gru` or `lstm`, for constant weights and activations that those have.
-/// 2. A GRU of PyTorch, whose reset gate multiplies a product with a bias, before ios18: the loop that coremltools
-/// writes,
-///    which the pass `recognise_gru` turns back into one operation.
-/// 3. Up to `kWrittenOut` steps: each step's operations.
+/// 1. MIL's `rnn`, `gru` or `lstm`, if the weights are constant and MIL has the activations.
+/// 2. For a GRU with PyTorch's reset gate, before ios18: the loop that coremltools writes. The pass `recognise_gru`
+///    turns it back into one operation.
+/// 3. The operations of each step, for up to `kWrittenOut` steps.
 /// 4. A `while_loop`.
 namespace moka::import::onnx {
 

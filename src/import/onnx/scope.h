@@ -54,7 +54,7 @@ struct Item {
   bool is_constant() const { return !tensor.empty_handle(); }
 };
 
-/// What all graphs of a model share.
+/// The data that all graphs of a model share.
 struct Context {
   const format::onnx::ModelFile& file;
   const Options& options;

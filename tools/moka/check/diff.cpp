@@ -137,8 +137,8 @@ class Tracer {
   std::map<std::string, size_t> differs_;  ///< by name: the first index
 };
 
-/// What explains that values differ: rounding, and the noise of weights that another form changed. The noise adds up
-/// over the layers, so that values may have less signal to noise than the weights.
+/// Sets the differences that count as explained: rounding, and the noise of weights that are stored in another form.
+/// The noise adds up over the layers, so values may have less signal to noise than the weights.
 void set_limits(const Model& a, const Model& b, const ModelComparison& structure, ValueOptions& how) {
   constexpr double margin = 10, least_allowed = 6, usual = 20;  // dB
   const Arithmetic one = arithmetic_of(a), two = arithmetic_of(b);

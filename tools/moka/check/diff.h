@@ -11,7 +11,7 @@
 #include "moka/comparison.h"
 #include "moka/model.h"
 
-/// What `moka diff` finds: diff.cpp compares, diff_json.cpp and diff_text.cpp show it.
+/// The comparison of `moka diff`. diff.cpp makes it, diff_json.cpp and diff_text.cpp print it.
 namespace moka::cli {
 
 struct DiffOptions {

@@ -45,7 +45,7 @@ Numbers numbers_of_image(const Image& image) {
   return out;
 }
 
-/// The same numbers in the same order: dimensions of 1 do not count.
+/// Whether arrays of these shapes have the same elements in the same order. Dimensions of 1 do not count.
 bool same_layout(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
   const auto squeezed = [](std::vector<int64_t> shape) {
     std::erase(shape, 1);

@@ -8,7 +8,7 @@
 
 namespace moka::cli {
 
-/// What a model is compared with: something that answers inputs.
+/// The other side of a comparison: another model, a recording, or a program in another framework.
 class Reference {
  public:
   virtual ~Reference() = default;

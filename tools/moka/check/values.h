@@ -17,7 +17,7 @@ namespace moka::cli {
 Json to_json(const ArrayFacts& facts, const MultiArray& array);
 
 inline constexpr size_t kMostValues = 20'000;
-/// What rounding explains: the greatest difference over the greatest magnitude.
+/// The greatest difference that rounding explains, relative to the greatest magnitude.
 inline constexpr double kRounding = 0x1p-13, kHalfRounding = 0x1p-8;
 
 /// A value of the first model beside its partner.

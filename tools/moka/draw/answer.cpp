@@ -15,7 +15,7 @@ namespace {
 /// Samples of a sound that are worth a spectrogram.
 constexpr int64_t kLeastSamples = 1024;
 
-/// What the outputs are drawn into.
+/// The picture or the sound that the outputs are drawn onto.
 struct Ground {
   int64_t image_width = 0, image_height = 0;  ///< of the model's image; 0: none
   io::Picture picture;

@@ -21,7 +21,7 @@ namespace {
 /// The height of a capital letter relative to the height of a line.
 constexpr double kCapital = 0.62;
 
-/// What the stroke font has; a character beyond ASCII becomes one '?'.
+/// The text in the characters of the stroke font. Each character beyond ASCII becomes '?'.
 std::string printable(const std::string& text) {
   std::string out;
   for (const char c : text) {

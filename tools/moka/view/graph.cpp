@@ -10,7 +10,7 @@ using Structure = ModelStructure;
 
 constexpr int kMaxNesting = 32;
 
-/// What a constant stands for where it is used.
+/// How operations show a constant: as text, or as weights.
 struct Known {
   std::string text;
   std::vector<int32_t> weights;

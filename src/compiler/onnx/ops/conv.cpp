@@ -114,8 +114,8 @@ void conv_quantized(Call& c) {
   c.set(c.node("Conv", {x, weight, bias}, std::move(attributes)));
 }
 
-/// For each window the number of its elements over the number of those inside the input, which a mean of the inside has
-/// to be multiplied with; 0 where none is.
+/// A factor for each window: the number of its elements over the number of those inside the input. It turns the mean of
+/// a window that is padded with zeros into the mean of the elements inside. 0: the window is outside.
 Name elements_in(Call& c, const ops::Window& window) {
   const ops::Window w = window.as_3d();
   ir::Shape shape{1, 1};

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kLowest = -std::numeric_limits<float>::max();
 
-/// What decides which boxes stay.
+/// The arguments of a non-maximum suppression.
 struct Suppression {
   Name boxes;             ///< [N, 4] of float32: center and size
   Name scores;            ///< [N, classes] of float32

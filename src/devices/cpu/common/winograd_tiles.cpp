@@ -17,7 +17,7 @@ constexpr uint8_t kNaN = 2;  // of the bits of OddPixels
 
 using Output = DirectSums::Output;
 
-/// Where taps [first, first + n) of the windows are in the input, counted from its channel. Outside: -1.
+/// The positions of taps [first, first + n) of the windows in a channel of the input; -1: outside.
 void places_of(const WinogradBlocking& p, std::span<const Output> outputs, int64_t first, int64_t n, int64_t* to) {
   const int64_t lines = p.w.kernel[1], columns = p.w.kernel[2];
   for (const Output& o : outputs)

@@ -44,7 +44,7 @@ void transform_group(const WinogradBlocking& p, const Row& r, int64_t g, const f
   transform_row(p, from, r, again, v + (at * p.in_groups + g) * p.block());
 }
 
-/// What is to be done with a block of output channels of a row of tiles.
+/// The work that is left for a block of output channels of a row of tiles.
 enum class Left : uint8_t { nothing, finish, again };
 
 /// The rows of a chunk that are transformed again. They lie together, unless input slices serve several of them.

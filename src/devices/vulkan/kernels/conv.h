@@ -7,9 +7,9 @@ namespace moka::devices::vulkan {
 
 /// A convolution whose constants are known.
 struct Conv {
-  ops::Window window;             // of rank 3
-  int64_t batch, channels, made;  // channels of a group, in x and y
-  int x, weight, bias, addend;    // -1: none
+  ops::Window window;             ///< of rank 3
+  int64_t batch, channels, made;  ///< `channels`, `made`: channels of a group in x and in y
+  int x, weight, bias, addend;    ///< inputs; -1: none
   Element floats;
 
   int64_t depth() const { return channels * window.taps(); }
@@ -17,7 +17,7 @@ struct Conv {
     return static_cast<double>(batch * window.groups * made * depth()) * static_cast<double>(window.out_count());
   }
   Use use(std::span<const BufferView> in, int arg) const { return arg < 0 ? Use{} : Use::read(view(in, arg)); }
-  /// The same, or a stand-in for what is not there, of a buffer that is.
+  /// As use(), but an input that is absent becomes an unused binding of `other`'s buffer.
   Use use_or(std::span<const BufferView> in, int arg, const Use& other) const {
     return arg < 0 ? other.unused() : Use::read(view(in, arg));
   }

@@ -9,7 +9,7 @@ constexpr int64_t kReadCost = 16;                  // of an element of a buffer,
 
 int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// What the invocations of a row take for a channel of x and a row of the kernel, in multiply-adds.
+/// The cost of a row of results for one channel of x and one row of the kernel, in multiply-adds.
 int64_t cost_of_row(const ops::Window& w, int64_t channels, int64_t pixels) {
   const int64_t span =
       std::min((pixels - 1) * w.strides[2] + (w.kernel[2] - 1) * w.dilations[2] + 1, pixels * w.kernel[2]);

@@ -4,8 +4,8 @@
 
 namespace moka::devices::vulkan {
 
-/// How many neighbors of a row an invocation computes for each of its `channels` channels, at most 8. The choice wastes
-/// few results beyond the row's end and reads few elements.
+/// How many adjacent pixels of a row an invocation computes for each of its `channels` channels, at most 8. The choice
+/// keeps the results beyond the end of the row and the elements that are read few.
 int64_t block_pixels(const ops::Window& window, int64_t channels);
 
 /// The order of a convolution's weights on the device, for each group. Tiled kernels read vectors of four channels in
@@ -21,7 +21,7 @@ struct WeightOrder {
 };
 
 /// How a convolution without shared memory is divided among invocations (shaders/conv_block.glsl). Each invocation
-/// computes 8 channels of `pixels` neighbors of a row.
+/// computes 8 channels of `pixels` adjacent pixels of a row.
 struct ConvBlocks {
   ops::Window window;  ///< for 1 x 1 windows, each plane counts as one row
   int64_t pixels, images;

@@ -103,7 +103,7 @@ Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, c
       for (int64_t v : {blocks.pixels, w.strides[2], w.dilations[2], blocks.invocations()})
         out.constants.push_back(u32(v));
     out.uses = {d->reads[0], uses[1], uses[2], uses[3], uses[4], d->reads[1], d->reads[2]};
-    // What stood for a bias may be a part of what is not bound any more.
+    // The unused bindings of an absent bias or addend may be of a buffer that this dispatch does not bind.
     for (size_t i : {2, 3})
       if (uses[i].is_unused) out.uses[i] = d->reads[0].unused();
     const DepthwiseParams params{AfterParams(after),     AfterParams(d->after),

@@ -2,16 +2,16 @@
 
 #include "devices/vulkan/kernels/conv.h"
 
-/// Depthwise convolutions and the convolutions of 1 x 1 that read them are one dispatch: the second computes tiles of
-/// the first while it reads them (shaders/conv_depthwise.comp), so that what lies between is neither written nor read.
+/// A depthwise convolution and the 1 x 1 convolution that reads it become one dispatch: the second computes tiles of
+/// the first when it needs them (shaders/conv_depthwise.comp). The intermediate result is never in memory.
 namespace moka::devices::vulkan {
 
-/// What it has to know of a depthwise convolution; nullptr: it is not one of two dimensions with as many results as
-/// channels, or has an addend.
+/// Describes a depthwise convolution for the dispatch that absorbs it. nullptr: the convolution has an addend, or is
+/// not a two-dimensional one with one result for each channel.
 std::shared_ptr<const Producer> depthwise_producer(const Conv& conv, const After& after, const RecordArgs& args);
 
-/// How a convolution of 1 x 1 absorbs one. `uses`: x, weights in fours, bias, addend, result; those that are not there
-/// are unused.
+/// How a 1 x 1 convolution absorbs a depthwise one. `uses`: x, weights in vectors of four, bias, addend, result. A bias
+/// or an addend that is absent is an unused binding.
 Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, const std::vector<Use>& uses);
 
 }  // namespace moka::devices::vulkan

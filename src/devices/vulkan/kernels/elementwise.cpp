@@ -165,7 +165,7 @@ Match binary_choice(const MatchCall& m, std::string_view kernel, std::string_vie
   const bool floats = ir::is_float(m.call.dtype(a));
   const auto walk = Walk::of(out, {&a_shape, &b_shape});
   if (!walk) return Match::no("broadcasting along more than 5 dimensions");
-  // What is compared stays as it comes.
+  // A comparison reads its inputs as they are held, without a conversion.
   auto arrives_half = [&](std::string_view p) { return m.layouts[static_cast<size_t>(m.call.arg_index(p))].half; };
   Element e = *element_of(m.call.dtype(a));
   if (floats && e == Element::f32)

@@ -25,11 +25,11 @@ std::span<const KernelDef> registered_kernels();
 std::span<const KernelDef> resize_kernels();
 std::span<const KernelDef> sample_kernels();
 
-/// Epilogues that a kernel left, applied in place.
+/// Applies the epilogues that a kernel did not apply itself to `y`, in place.
 Status record_epilogues(Recorder& recorder, std::span<const ir::Epilogue> epilogues, const BufferView& y);
-/// The planes of a packed picture.
+/// Matches the conversion of a packed picture to planes.
 Match match_unpack(kernel::PlaneOrder order, const ir::Type& planes);
-/// A conversion of row-major fp32 to float16 or back, or a copy.
+/// Matches a conversion of row-major elements between fp32 and float16, or a copy.
 Match match_conversion(ir::DType dtype, const ir::Shape& shape, Layout from, Layout to);
 
 }  // namespace moka::devices::vulkan

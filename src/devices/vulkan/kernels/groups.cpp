@@ -30,7 +30,7 @@ GroupWalk::GroupWalk(const ops::Groups& g) : groups(u32(g.count())), members(u32
   // Neighboring invocations read neighboring elements.
   params.across = groups > 1 && params.member_step[0] != 1;
   for (const uint32_t bits : {3u, kNeighborBits, 6u, 7u, kWorkGroupBits}) {
-    // In between only where invocations would be idle.
+    // The sizes in between only help large devices, whose invocations would be idle.
     if (bits > kNeighborBits && bits < kWorkGroupBits && !is_large()) continue;
     const bool pays = (!params.across && lanes() < 1u << kNeighborBits) || uint64_t{groups} * lanes() < kEnough;
     if ((kMembersOfLane << bits) > members || !pays) break;

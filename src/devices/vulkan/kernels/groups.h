@@ -18,7 +18,7 @@ struct GroupWalk {
 
   uint32_t groups = 1, members = 1;
   Params params;
-  /// The first specialization constants, and those that follow.
+  /// The specialization constants: those of this walk, then `more`.
   std::vector<uint32_t> constants(std::initializer_list<uint32_t> more) const;
   Groups work_groups() const;
 

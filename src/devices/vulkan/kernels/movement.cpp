@@ -92,7 +92,7 @@ Match match_windows(const MatchCall& m) {
   return one_copy(m, "vulkan.sliding_windows", copy);
 }
 
-/// Where the plan does not make a view of it.
+/// A copy, for a reshape that the plan could not turn into a view.
 Match match_view(const MatchCall& m) {
   if (std::string why = refusal_of(m, {"x"}); !why.empty()) return Match::no(why);
   GridCopy copy;

@@ -4,17 +4,17 @@
 
 namespace moka::devices::vulkan {
 
-/// A constant matrix that the device reads in the codes in which the model holds it (shaders/packed.glsl): its rows are
-/// the columns of a product. Immutable once prepared.
+/// A constant matrix that stays compressed in the device's memory (shaders/packed.glsl). Its rows are the columns of a
+/// product. Immutable once prepared.
 class PackedRows {
  public:
-  /// Those of input `arg`, of rank 2 or more: its first axis counts the rows, the others are one axis. With
-  /// `transposed` the input is a matrix whose columns are the rows. Sets `refusal` when the codes cannot be read.
+  /// The rows of input `arg`, whose rank is at least 2. Its first axis counts the rows, and the other axes form one. If
+  /// `transposed`, the input is a matrix whose columns are the rows. Sets `refusal` when the shader cannot decode it.
   static std::shared_ptr<PackedRows> of(const MatchCall& m, int arg, bool transposed, std::string& refusal);
-  /// Makes `c` upload them before its first run.
+  /// Makes `c` upload the rows before its first run.
   void prepare_in(KernelChoice& c, std::shared_ptr<PackedRows> self);
 
-  /// The product of x, rows by depth, and the transpose of these, which must be prepared.
+  /// Multiplies x, [rows, depth], by the transpose of this matrix. Precondition: `c` of prepare_in() was prepared.
   Status record(Recorder& recorder, Element floats, const After& after, int64_t rows, const Use& x, const Use& bias,
                 const Use& addend, const Use& y) const;
   std::string refusal(int64_t rows) const;

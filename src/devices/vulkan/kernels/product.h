@@ -7,22 +7,22 @@ namespace moka::devices::vulkan {
 /// How a product is divided among groups (shaders/tile.glsl).
 struct Tiles {
   uint32_t size = 64;
-  uint32_t slices = 1;            ///< of a workgroup's invocations, which divide the depth
-  uint32_t parts = 1;             ///< workgroups that divide the depth of one tile
+  uint32_t slices = 1;            ///< parts of the depth that the invocations of one workgroup compute
+  uint32_t parts = 1;             ///< workgroups that share the depth of one tile
   std::array<int64_t, 3> groups;  ///< along columns, rows and the batch
-  /// With what the shader has to know, behind its other constants.
+  /// The specialization constants: `first`, then those of the tiles.
   std::vector<uint32_t> constants(std::vector<uint32_t> first) const;
-  /// The same tiles with parts where a large device would otherwise be idle.
+  /// These tiles, whose depth is divided among workgroups if the tiles alone would not occupy a large device.
   Tiles in_parts(int64_t depth) const;
-  /// Bytes of the parts of a result.
+  /// The scratch memory in bytes that holds the sums of all parts.
   size_t scratch(int64_t results) const { return parts > 1 ? static_cast<size_t>(results) * parts * 4 : 0; }
 };
 Tiles tiles_of(int64_t rows, int64_t columns, int64_t entries, int64_t depth);
 /// Tiles of 64 rows where there are enough of them, so that few groups read the same columns.
 Tiles large_tiles_of(int64_t rows, int64_t columns, int64_t entries, int64_t depth);
 
-/// Adds the parts of a result, and what belongs to it: element i has the bias i / bias_step % biases. A bias or an
-/// addend without a buffer is none.
+/// Adds the sums of all parts, the bias and the addend. Element i has the bias i / bias_step % biases. A bias or an
+/// addend without a buffer is absent.
 struct PartSums {
   Element floats = Element::f32;
   After after;
@@ -43,13 +43,13 @@ struct Product {
   std::array<uint32_t, 3> a_batch{}, b_batch{}, c_batch{};
 };
 
-/// What a product reads and writes; a bias or an addend without a buffer is none.
+/// The buffers that a product reads and writes. A bias or an addend without a buffer is absent.
 struct ProductUses {
   Use a, b, bias, addend, c;
   Use partial = {};  ///< scratch, if the product may be divided
 };
 
-/// A product with `entries` in its batch, by the shader that suits its sizes.
+/// A batch of `entries` products. Its sizes choose the shader.
 struct ProductKernel {
   Product product;
   int64_t entries = 1;
@@ -57,7 +57,7 @@ struct ProductKernel {
   After after;
   bool may_divide = false;  ///< whether several workgroups may add parts of a sum, in scratch
 
-  /// Why it cannot run; empty: it can.
+  /// Why the device cannot run it; empty: it can.
   std::string refusal() const;
   double multiply_adds() const;
   /// Bytes of ProductUses::partial.

@@ -17,7 +17,7 @@ struct Affine {
   Use zero_or_scale() const { return Use::read((zero ? zero : scale)->buffer, 4); }
 };
 
-/// What quantize and dequantize have in common; `bytes` is the type of the integers.
+/// Why the device can run neither quantize nor dequantize on these types; empty: it can. `bytes`: type of the integers.
 std::string refusal_of_bytes(const MatchCall& m, const ir::Type& floats, const ir::Type& bytes) {
   if (!element_of(ir::DType::boolean)) return "bytes that the driver cannot store";
   if (!element_of(floats.dtype())) return cat("element type ", floats.dtype());

@@ -98,7 +98,7 @@ double multiply_adds(const Layer& l) {
   return static_cast<double>(l.sizes.steps * l.step_gates()) * static_cast<double>(l.sizes.inputs + l.sizes.hidden);
 }
 
-/// Where a direction keeps what it computes.
+/// The scratch memory of one direction.
 struct Scratch {
   Use gates, h[2], c, kept;
 

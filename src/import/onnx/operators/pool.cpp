@@ -10,8 +10,8 @@ bool is_plain(const Window& w) {
   return w.kernel.size() <= 3 && std::all_of(w.dilations.begin(), w.dilations.end(), [](int64_t d) { return d == 1; });
 }
 
-/// What a pool needs at the end of each axis so that ceil_mode gets its last window: ONNX drops a window that begins in
-/// the padding.
+/// Sets `extra` to the padding at the end of each axis that the last window of ceil_mode needs. ONNX drops a window
+/// that begins in the padding.
 void extend(const Node& n, const Value* x, Window& w, std::vector<int64_t>& extra) {
   extra.assign(w.kernel.size(), 0);
   if (n.integer_or("ceil_mode", 0) == 0) return;

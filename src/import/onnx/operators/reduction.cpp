@@ -25,7 +25,7 @@ bool is_empty(const Value* x) {
   return false;
 }
 
-/// What ONNX says about the reduction of nothing.
+/// ONNX's result of a reduction of no elements: `value` everywhere.
 Value* of_nothing(const Node& n, Value* x, const std::vector<int64_t>& axes, bool keep, double value) {
   const Shape& s = n.known_shape(x, "a reduction of an empty tensor");
   std::vector<int64_t> dims;

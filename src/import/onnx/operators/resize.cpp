@@ -6,7 +6,7 @@
 namespace moka::import::onnx {
 namespace {
 
-/// What Resize asks for along one axis.
+/// The arguments of a Resize for one axis.
 struct Axis {
   int64_t in = 0, out = 0;
   double scale = 1, begin = 0, end = 1;

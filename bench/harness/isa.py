@@ -9,5 +9,5 @@ SWITCHES = {
 
 
 def variables(isa, engine):
-    """What to add to the environment of a process with this engine; None: the engine has no switch."""
+    """The variables that limit a process with this engine to the instruction set; None: the engine has no such variable."""
     return {} if isa is None else SWITCHES[isa].get(engine)

@@ -53,7 +53,7 @@ def names():
 
 
 def module(name):
-    """What the file of a net would define."""
+    """The definitions of a net of the library, as a file in this folder would contain them."""
     library, own = name.split(".", 1)
     nets, make = LIBRARIES[library]
     model, inputs = make(own, nets[own])

@@ -18,7 +18,7 @@ def draw(
     rate: int = 0,
     pad: bool = False,
 ) -> Any:
-    """What the outputs of one prediction mean, as a picture: boxes, masks and key points in the picture of the image input,
+    """Draws what the outputs of one prediction mean: boxes, masks and key points in the picture of the image input,
     maps over the spectrogram of a sound, bars of classes. The rules are those of `moka predict --draw`.
 
     inputs, fit, rate, pad: as in Model.predict; pictures are resized. outputs: what predict returned for these inputs; None

@@ -10,7 +10,7 @@ _ZERO = {"integer": 0, "number": 0.0, "boolean": False, "text": "", "bytes": b""
 
 
 class _Field:
-    """What a field of a message takes."""
+    """The type of a field of a message."""
 
     def __init__(self, name: str, type: str, repeated: bool, is_message: bool, is_map: bool, zero: str) -> None:
         self.name, self.type, self.repeated = name, type, repeated

@@ -1,4 +1,4 @@
-"""What a loaded model does: it describes itself, predicts and explains how."""
+"""The functions of a loaded model: its description, predictions, and how they run."""
 
 import os
 import time

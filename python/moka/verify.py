@@ -76,7 +76,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Verification:
-    """What `against` found."""
+    """The result of `against`."""
 
     reference: str
     passed: bool

@@ -131,7 +131,7 @@ ModelSource branches() {
 TEST(CompressActivations, SumsOfTwoValuesAndConcatenations) {
   const CompressedModel made = compress_weights(branches(), of_inputs({5}));
   EXPECT_EQ(names_of(made), (std::vector<std::string>{"x", "a", "s"}));
-  // What concat reads has one range.
+  // The inputs of concat share one range.
   EXPECT_EQ(made.activations[1].scale, made.activations[2].scale);
   const std::vector<std::string> types = types_of(made.model);
   EXPECT_EQ(std::count(types.begin(), types.end(), "quantize"), 3);

@@ -158,7 +158,8 @@ TEST(Functions, KeepWhatOthersHaveTakenOver) {
   EXPECT_EQ(second->configured(c).compute_plan(input_of_package()).packed_bytes, 0u);
 }
 
-/// What exceeds a budget is an error of loading, so loading packs all weights, as it does on demand.
+/// With a memory budget, loading packs all weights, so that exceeding it is an error of loading. pack_while_loading
+/// does the same.
 TEST(Functions, PackWhileLoading) {
   const Package package;
   ModelConfiguration with_budget, on_demand;

@@ -15,7 +15,7 @@ std::string literal(std::vector<int> shape, int& next) {
   return out + "]";
 }
 
-/// What explain accounts for, with weights that are packed and with weights that are kept as stored.
+/// The memory that a plan reports, with packed weights and with weights as the file stores them.
 TEST(Memory, LowMemoryPacksNothing) {
   int next = 0;
   const std::string text =

@@ -8,7 +8,8 @@
 #include "api/api_util.h"
 #include "moka/program.h"
 
-/// What predictions put on the lanes of a trace. tests/python/test_trace.py compares lanes with Perfetto's messages.
+/// The slices that predictions add to the lanes of a trace. tests/python/test_trace.py compares lanes with Perfetto's
+/// messages.
 namespace moka {
 namespace {
 

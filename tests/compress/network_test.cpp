@@ -33,7 +33,7 @@ double squared_error(const std::vector<float>& values, const std::vector<float>&
   return sum;
 }
 
-/// What a table and codes, packed from the highest bit down, stand for.
+/// The numbers that codes, packed from the highest bit down, select from a table.
 std::vector<float> looked_up(const std::vector<float>& table, const std::string& data, unsigned bits, size_t count) {
   std::vector<float> out;
   for (size_t i = 0; i < count; ++i) {

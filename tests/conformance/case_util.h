@@ -45,7 +45,7 @@ struct Column {
 std::vector<Column> columns();
 /// The case with float16 computed in float32. Its inputs and results are float32 instead of float16.
 Result<Case> widened(const Case& c);
-/// What the first column returns for widened(c), converted to the element types that `c` declares.
+/// The result of the first column for widened(c), converted to the element types that `c` declares.
 Result<std::vector<ir::Tensor>> widened_reference(const Case& c);
 
 /// The case's program, and its inputs in the order of its main function.

@@ -10,7 +10,7 @@
 #include "conformance/grid_util.h"
 #include "ir/op_def.h"
 
-/// What the parts of a random network are made of: numbers, constants, weights in every stored form, and operations.
+/// The elements of a random network: numbers, constants, weights in every stored form, and operations.
 namespace moka::conformance {
 
 using Sizes = std::vector<int64_t>;

@@ -402,7 +402,7 @@ TEST(CpuNorm, GroupsWithInfinities) {
   }
 }
 
-/// As converters write nn.BatchNorm1d of [N, C].
+/// The form in which converters write nn.BatchNorm1d of [N, C].
 TEST(CpuNorm, BatchNormOfRows) {
   for (int64_t ch : {1, 5, 16, 70})
     for (bool odd : {false, true}) {

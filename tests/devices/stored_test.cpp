@@ -334,7 +334,7 @@ TEST(Stored, PointwisePacksHalves) {
       }
 }
 
-/// What the kernels for stored weights refuse runs as without low_memory.
+/// An operation that the kernels for stored weights refuse runs as it does without low_memory.
 TEST(Stored, OthersArePacked) {
   Graph g;
   Value* y = g.op("conv", {{"x", g.input({1, 3, 32, 32})}, {"weight", g.random({16, 3, 3, 3})}, {"pad_type", "same"}});

@@ -33,7 +33,7 @@ std::string message_of(const F& call) {
 
 /// float32 x [1, 4] -> linear (weight, 3 outputs) -> "middle" -> relu -> "y" [1, 3].
 ModelSource program(const std::string& opset = "ios16");
-/// What `program` computes, step by step.
+/// Computes the same as `program`, step by step.
 std::vector<float> middle_of(const std::vector<float>& x);
 std::vector<float> relu(std::vector<float> x);
 

@@ -169,7 +169,7 @@ def sequences():
 
 
 def updatable():
-    """What an updatable model predicts before an update: its layers without those of training."""
+    """The predictions of updatable models before an update: their layers without those of training."""
     w, b = rng.standard_normal((2, 3)).astype(np.float32), rng.standard_normal(2).astype(np.float32)
     soft = lambda v: np.exp(v) / np.exp(v).sum()
     for name, optimizer, loss in (("updatable_sgd", SgdParams(lr=0.01, batch=1, momentum=0), "entropy"), ("updatable_adam", AdamParams(lr=0.01, batch=1, beta1=0.9, beta2=0.999, eps=1e-8), "squares")):

@@ -240,7 +240,7 @@ def test_a_layer_may_predict(tmp_path, layers):
 
 
 def test_custom_operations_of_the_converter(tmp_path, layers):
-    """What coremltools makes of an operation with is_custom_op."""
+    """An operation with is_custom_op, as coremltools converts it."""
     from coremltools.converters.mil import Builder as mb
     from coremltools.converters.mil.mil import Operation, types
     from coremltools.converters.mil.mil.input_type import InputSpec, TensorInputType

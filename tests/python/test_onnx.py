@@ -73,7 +73,7 @@ def test_elements_of_sequences_are_features():
 
 
 def test_gradients_agree_with_differences():
-    """Of the sum of tanh(x w) / (1 + x), against central differences of onnxruntime's answers."""
+    """Gradients of the sum of tanh(x w) / (1 + x) against central differences of onnxruntime's answers."""
     onnxruntime = pytest.importorskip("onnxruntime")
     forward = [
         helper.make_node("MatMul", ["x", "w"], ["h"]),

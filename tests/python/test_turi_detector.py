@@ -19,7 +19,7 @@ LAST = rng.standard_normal((8, len(ANCHORS) * ROW)).astype(np.float32) * 0.8
 
 
 def exported(path):
-    """What export_coreml writes without a suppression; a convolution of stride 4 in the place of the first layers of its network."""
+    """The model that export_coreml writes without a suppression, with a convolution of stride 4 in place of its first layers."""
     arrays = ct.models.datatypes.Array
     outputs = [("confidence", arrays(BOXES, len(CLASSES))), ("coordinates", arrays(BOXES, 4))]
     b = ct.models.neural_network.NeuralNetworkBuilder([("image", arrays(3, 4 * HEIGHT, 4 * WIDTH))], outputs)

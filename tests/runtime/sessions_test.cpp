@@ -20,7 +20,7 @@ std::shared_ptr<const plan::Plan> plan_of(size_t bytes) {
   return plan;
 }
 
-/// As in a prediction: an idle session of the plan, or a new one with the memory that the plan needs.
+/// The session that a prediction would use: an idle one of the plan, or a new one with the memory that the plan needs.
 std::unique_ptr<Session> session_of(SessionPool& pool, const std::shared_ptr<const plan::Plan>& plan) {
   auto session = pool.take(*plan);
   if (session == nullptr) {

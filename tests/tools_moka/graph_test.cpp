@@ -55,7 +55,7 @@ int32_t find(const Graph& graph, const std::string& name) {
   return 0;
 }
 
-/// What holds for every graph: edges join members of one group, downwards, and no two members share a place.
+/// Checks a graph: edges join members of one group, downwards, and no two members share a place.
 void check(const Graph& graph) {
   for (const GraphEdge& e : graph.edges) {
     EXPECT_EQ(at(graph, e.from).parent, at(graph, e.to).parent);

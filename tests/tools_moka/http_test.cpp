@@ -24,7 +24,7 @@ class Client {
   ~Client() { ::close(socket_); }
   Client(const Client&) = delete;
   void send(const std::string& text) const { (void)!::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
-  /// What comes until the other side closes or pauses for long.
+  /// The bytes that arrive until the other side closes or pauses for long.
   std::string receive() const {
     std::string out;
     char block[4096];

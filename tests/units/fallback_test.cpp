@@ -123,7 +123,7 @@ TEST_F(Fallback, StatesAreAsTheyWereBefore) {
   State state = m.new_state();
   PredictionOptions options{&state};
   m.predict(inputs(), options);
-  // What the host has seen is not lost with a device.
+  // The host has a copy of the state, which does not get lost with the device.
   state.read("sum");
   set_faults({0});
   m.predict(inputs(), options);

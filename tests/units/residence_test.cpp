@@ -3,7 +3,7 @@
 #include "devices/simulator/device.h"
 #include "units/vulkan_driver.h"
 
-/// What stays in the memory of a device, or is prepared there: states between predictions, and pictures.
+/// States that stay in the memory of a device between predictions, and pictures that a device unpacks.
 namespace moka::test {
 namespace {
 

@@ -11,7 +11,7 @@ namespace moka::api {
 std::vector<const kernel::Device*> all_devices();
 }
 
-/// What tests of units share.
+/// Helpers for tests of compute units.
 namespace moka::test {
 
 inline std::string program_op(const std::string& name, const std::string& type, const std::string& x) {

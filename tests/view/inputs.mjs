@@ -1,4 +1,4 @@
-// What goes into a model: files dropped as from a file manager, the camera, and random values of a size.
+// The inputs of a model: files dropped as from a file manager, the camera, and random values of a size.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { lengthOfName, png, wav } from "./samples.mjs";

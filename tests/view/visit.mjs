@@ -1,4 +1,4 @@
-// What all walks share: a page of a server of its own for each model, what it reports, and accessibility.
+// Helpers of all walks: a page with its own server for each model, the errors that it reports, and accessibility.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";

@@ -241,7 +241,7 @@ size_t saved_dispatches(bool half, const Separable& s) {
   Value *y = separable(alone, s), *between = nullptr;
   Value* z = separable(both, s, &between);
   if (y == nullptr || between == nullptr) return 0;
-  // What lies between is rounded to float16, which the reference does not do.
+  // The intermediate value is rounded to float16, which the reference does not do.
   const auto a = half ? alone.run({y}) : alone.expect_same({y});
   const auto b = half ? both.run({z, between}) : both.expect_same({z, between});
   EXPECT_EQ(a.kernels, (std::vector<std::string>{"vulkan.conv.direct", "vulkan.conv"}));

@@ -1,4 +1,4 @@
-// What generated code uses of Core ML, over Moka's C interface.
+// The part of Core ML that generated code uses, on top of Moka's C interface.
 @_exported import Foundation
 import MokaC
 

@@ -1,9 +1,9 @@
 // softmax(query key^T * scale + mask) value for 16 rows of one head in a workgroup, 64 keys at a time. The softmax of the
-// keys so far is corrected when a larger score is found, so that scores are never stored. What includes this declares the
-// buffers, and HAS_BOOL_MASK where the mask is of bool.
+// keys so far is corrected when a larger score is found, so that scores are never stored. The including shader declares
+// the buffers, and defines HAS_BOOL_MASK if the mask is boolean.
 //
-// For scores, 16 invocations share a row and each has 4 keys. For the result, an invocation has up to 4 rows, so that what it
-// reads of a value counts for all of them.
+// For scores, 16 invocations share a row, and each computes 4 keys. For the result, an invocation computes up to 4 rows, so
+// that each value it reads serves all of them.
 
 #define ROWS 16
 #define KEYS 64
@@ -26,7 +26,7 @@ shared float scores[KEYS][ROWS];
 shared float lane_values[ROWS][LANES];
 shared float kept[ROWS];  // by which earlier sums are multiplied; at the end, the total
 
-// The place of a key's k-th four. In order, the k-th fours of all keys would lie in the same banks.
+// The place of a key's k-th vector of four. In plain order, the k-th vectors of all keys would lie in the same banks.
 uint key_place(uint key, uint k) { return (key ^ k) % CHUNK4; }
 
 vec4 query_four(uint first, uint row, uint column) {
@@ -90,7 +90,7 @@ void main() {
     barrier();
     float now = top;
     [[unroll]] for (uint l = 0; l < LANES; l++) now = greater_of(now, lane_values[r][l]);
-    // No key takes part so far: their weights are 0, and so is the total.
+    // If all keys so far are masked, their weights and the total are 0.
     const float base = now == lowest ? 0.0 : now, correction = exp_of(top - base);
     top = now;
     total *= correction;

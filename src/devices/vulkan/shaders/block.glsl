@@ -5,9 +5,9 @@ uint block() {
   return (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
 }
 
-// Defines NAME(), which reads one side of a product: kStep elements of each of 8 lines, from element k on. In place of lines
-// beyond the last it reads earlier ones again, whose results are not stored. FOURS: reads fours from BUFFER4, along k if
-// LINE, else across lines.
+// Defines NAME(), which reads one side of a product: kStep elements of each of 8 lines, from element k on. Instead of lines
+// beyond the last, it reads earlier lines again, whose results are not stored. FOURS: reads vectors of four from BUFFER4,
+// along k if LINE, else across lines.
 #define READ_SIDE(NAME, BUFFER, BUFFER4, FOURS, LINE)                                        \
   void NAME(uint base, uint first, uint lines, uint step, uint k, uint k_step, out float v[kSide]) { \
     if (FOURS && LINE) {                                                                      \

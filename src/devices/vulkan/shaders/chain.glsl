@@ -1,5 +1,5 @@
-// A program of elementwise functions (chain.h). Values 0 to 5 are the inputs', the others those of instructions. SHORT: of 4
-// instructions at most, since drivers read all functions again for each that a program may have.
+// A program of elementwise functions (chain.h). Values 0 to 5 are the inputs, the others are results of instructions.
+// SHORT: at most 4 instructions, because drivers compile all functions again for each possible instruction.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kRank = 1;

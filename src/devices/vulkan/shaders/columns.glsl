@@ -1,7 +1,7 @@
-// The columns of x that kPixels neighbors of a row of y depend on. Those that neighboring taps share are read once.
-// What includes this declares kPixels, and kWidth, kStride and kDilation of the kernel along rows.
+// The columns of x that kPixels adjacent pixels of a row of y depend on. Columns that adjacent taps share are read once.
+// The including shader declares kPixels, and kWidth, kStride and kDilation of the kernel along rows.
 const int kSpan = (kPixels - 1) * kStride + (kWidth - 1) * kDilation + 1;
-int column[kSpan];  // those outside are read at the edge and count as 0
+int column[kSpan];  // columns outside x are read at its edge and count as 0
 bool inside[kSpan];
 
 void find_columns(int first, int width) {
@@ -11,7 +11,7 @@ void find_columns(int first, int width) {
   }
 }
 
-// What lies between the taps is not read.
+// Whether a tap reads column s. The columns between taps are not read.
 bool is_used(int s) {
   bool used = false;
   [[unroll]] for (int e = 0; e < kWidth; e++) {

@@ -3,8 +3,9 @@ const bool kLeftLine = false, kRightLine = false;
 #include "tile.glsl"
 // The product of weights, vec4 [groups, depth, channels / 4], and the windows of x. The columns of the windows are made
 // while they are read. `plane` counts images and groups, `part` the groups of the weights. The including shader
-// declares kDepth, kHeight and kWidth, the size of a window, and these functions: bool has_tap(ivec3 tap) whether the
-// window has this element uint stored_at(int p) the index in a plane of y where pixel p of the product is stored
+// declares kDepth, kHeight and kWidth, the size of a window, and these functions:
+//   bool has_tap(ivec3 tap)   whether the window has this element
+//   uint stored_at(int p)     the index in a plane of y at which pixel p of the product is stored
 const uint kTaps = kDepth * kHeight * kWidth;
 // An invocation reads the same quad of each row of a tile.
 uint rows4, row4, weights_base, x_base, in_plane, depth;

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 // variants: u8 u16 u32
-// Elements of a grid to those of another: slices, parts of a concatenation, tiles, small transposes.
+// Copies the elements of one grid to another: slices, parts of a concatenation, tiles, small transposes.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kRank = 1;

@@ -3,7 +3,7 @@
 #include "common.glsl"
 #include "groups.glsl"
 // variants: f32 f16 i32
-// A group's members go `lanes` at a time through shared memory; what came before them is carried on.
+// The members of a group go through shared memory, `lanes` at a time. The sum of the earlier ones is carried over.
 
 layout(constant_id = 2) const bool kExclusive = false;
 layout(constant_id = 3) const bool kReverse = false;

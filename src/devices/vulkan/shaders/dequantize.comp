@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 // variants: u8_f32 u8_f16
-// (byte - zero) * scale, the latter two from a table of entries along one axis.
+// (byte - zero) * scale, with zeros and scales from a table along one axis.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const bool kSigned = false;

@@ -1,5 +1,5 @@
-// The elementwise functions of src/base/scalar_math.h. exp() and tanh() of some drivers overflow to NaN: what they are
-// given is limited where the result no longer changes. asin() and acos() may be off by 4e-4.
+// The elementwise functions of src/base/scalar_math.h. exp() and tanh() of some drivers overflow to NaN, so their arguments
+// are limited to the range in which the result changes. asin() and acos() may be off by 4e-4.
 float tanh_of(float x) { return isnan(x) ? x : tanh(clamp(x, -15.0, 15.0)); }
 
 float expm1_of(float x) {
@@ -16,8 +16,8 @@ float log1p_of(float x) {
 // Drivers differ about numbers that are not normal.
 float log_of(float x) { return x < 1.2e-38 ? log(x * 16777216.0) - 16.635532333438687 : log(x); }
 
-// pow() of a negative base is undefined in GLSL, and that of no number in some drivers. It goes by logarithms, so small whole
-// exponents are more exact as products.
+// pow() is undefined for a negative base in GLSL, and for NaN in some drivers. It uses logarithms, so products are more
+// exact for small whole exponents.
 float power_of(float p, float q) {
   if (q == 0.0 || p == 1.0) return 1.0;
   if (isnan(p) || isnan(q)) return NAN;

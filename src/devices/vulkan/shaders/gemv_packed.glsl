@@ -18,7 +18,7 @@ void main() {
     for (uint n = place; n < words; n += ROW_LANES) {
       const uint word = w[w_at + column * words + n];
       const uint k = n * kCodes;
-      // A scale holds for whole words.
+      // All elements of a word have the same scale.
       const uint s = scale_of(column, min(k, depth - 1));
       const float offset = kOffset ? parameters[offset_first + s] : 0.0;
       float part = 0.0;

@@ -1,4 +1,4 @@
-// What attention by tiles and by blocks share.
+// Declarations that attention by tiles and attention by blocks share.
 layout(push_constant) uniform P {
   uint query_at, key_at, value_at, mask_at, y_at;
   uint rows, keys;

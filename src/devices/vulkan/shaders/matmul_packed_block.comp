@@ -16,7 +16,7 @@ layout(binding = 4) readonly buffer R { T addend[]; };
 layout(binding = 5) writeonly buffer C { T c[]; };
 #include "product_block.glsl"
 
-// Four elements of a row of a, from k on; beyond its end zeros.
+// Four elements of a row of a, from k on; zeros beyond its end.
 vec4 row_of_a(uint row, uint k) {
   const uint from = a_at + min(row, rows - 1) * depth + k;
   if (kFours) return vec4(a4[from / 4]);
@@ -26,7 +26,7 @@ vec4 row_of_a(uint row, uint k) {
   return v;
 }
 
-// The same of the weights of a column. A scale holds for whole words.
+// Four weights of a column, from k on. All elements of a word have the same scale.
 vec4 weights_of(uint column, uint k) {
   const uint row = min(column, columns - 1), word = w[w_at + row * words + k / kCodes], s = scale_of(row, k);
   vec4 v;

@@ -1,4 +1,4 @@
-// A product in blocks of 8 rows by 8 columns. What includes this declares the buffers and the constants.
+// A product in blocks of 8 rows by 8 columns. The including shader declares the buffers and the constants.
 #include "block.glsl"
 
 uvec2 first_row_and_column() {

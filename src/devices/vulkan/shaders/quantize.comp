@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 // variants: f32_u8 f16_u8
-// Bytes of round(x / scale) + zero, the latter two from a table of entries along one axis.
+// round(x / scale) + zero as a byte, with scales and zeros from a table along one axis.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const bool kSigned = false;

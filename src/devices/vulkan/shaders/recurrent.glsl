@@ -7,7 +7,7 @@ layout(constant_id = 1) const uint kRecurrent = 0;
 layout(constant_id = 2) const uint kActivation = 0;
 layout(constant_id = 3) const bool kBias = false;
 layout(binding = 2) readonly buffer B { float bias[]; };
-// What RECURRENT_GATES leaves for RECURRENT_NEW: reset times state, then update, for each row of the batch.
+// The result of RECURRENT_GATES, which RECURRENT_NEW reads: for each row of the batch, reset times state, then update.
 layout(binding = 4) buffer K { float kept[]; };
 layout(binding = 4) buffer K4 { vec4 kept4[]; };
 layout(binding = 5) writeonly buffer H2 { float h_next[]; };

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 // variants: f32 f16 f16_f32 f32_i32 f16_i32
-// Images at given positions, or at those of a matrix. T2 is the type of positions.
+// Samples images at given positions, or at the positions that a matrix gives. T2 is the type of positions.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const bool kMatrix = false;
@@ -50,7 +50,7 @@ float read(int plane, int row, int column) {
   return float(x[int(x_at) + (plane * height + row) * width + column]);
 }
 
-// What has no weight may be infinite.
+// Interpolates. Leaves b out if its weight is 0, because b may be infinite.
 float mixed(float a, float b, float part) { return part == 0.0 ? a : a * (1.0 - part) + b * part; }
 
 void main() {

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 // variants: f32 f16 i32
-// Updates in their order: an invocation does all that can meet in one element.
+// Applies updates in order: one invocation applies all updates of an element.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const bool kAlong = false;  // an index for each update

@@ -25,7 +25,7 @@ void main() {
     q += k * b_step[d];
   }
   const bool first = uint(c[r]) != 0;
-  // One of them only is read: the other may be anything.
+  // Only the selected one is read, because the other may be undefined.
   if (first)
     y[y_at + i] = T(V(a[p]));
   else

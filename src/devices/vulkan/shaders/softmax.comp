@@ -34,7 +34,7 @@ void main() {
   float sum = 0.0;
   for (uint m = mine; m < n; m += step) sum += exp(float(x[x_at + first + member(m)]) - top);
   sum = sum_of(sum);
-  // Infinities less infinities: drivers may give anything.
+  // The difference of two infinities depends on the driver.
   const bool undefined = isnan(top) || isinf(top);
   for (uint m = mine; m < n; m += step) {
     const uint at = first + member(m);

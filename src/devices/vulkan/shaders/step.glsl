@@ -1,6 +1,6 @@
 #include "rows.glsl"
-// What a step of every recurrent layer reads: `gates` holds the products with x and the biases, `weight` what multiplies
-// the state `h`. T2 is the weights' type.
+// The inputs of a step of every recurrent layer. `gates` holds the products with x plus the biases, `weight` the weights
+// of the state `h`. T2 is the type of the weights.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 4) const bool kStored = false;  // whether y takes this step

@@ -5,7 +5,8 @@
 //   part    a share of the depth for a workgroup of its own. The kParts workgroups of a tile follow each other along z and store
 //           partial sums, which add_parts.comp adds.
 //
-// What includes this declares kTile, 64 or 32, kSlices and kParts, and defines what the tiles hold, 0 beyond the product:
+// The including shader declares kTile (64 or 32), kSlices and kParts. It defines the elements of both factors, which are 0
+// beyond the product:
 //   vec4 left(uint k, uint quad)   element k of rows 4 * quad to 4 * quad + 3 of the workgroup
 //   vec4 right(uint k, uint quad)  element k of columns quad, quad + kQuads, quad + 2 * kQuads and quad + 3 * kQuads
 //   kLeftLine, kRightLine          whether the elements of a row, of a column lie side by side
@@ -58,7 +59,7 @@ mat4 multiplied(uint depth) {
       tile_b[base + bt.x * kStep + bt.y] = TILE4(b[i]);
     }
     barrier();
-    // What comes next is read while this is multiplied.
+    // Reads the next tiles while these are multiplied.
     k0 += TILE_DEPTH * kSlices;
     if (step + 1 < steps) {
       [[unroll]] for (uint i = 0; i < kReads; i++) {

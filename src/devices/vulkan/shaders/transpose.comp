@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 // variants: u8 u16 u32
-// Squares of 32 by 32 elements through shared memory, so that reads and writes are both of neighbors.
+// Transposes squares of 32 by 32 elements in shared memory, so that both reads and writes are contiguous.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kRank = 0;

@@ -4,9 +4,9 @@
 #include "functions.glsl"
 // variants: f32 f16
 // A convolution of 3 x 3 without strides by Winograd's F(2x2, 3x3), in one dispatch. A tile is 2 x 2 pixels of the
-// result. The 4 x 4 elements of x that it depends on become 16 numbers, the kernels are 16 numbers already, and 16
-// products over the channels give 16 sums, from which the pixels are made. A workgroup computes 32 channels of 32 tiles:
-// 16 invocations share a product, each has 8 x 8 of its sums.
+// result. The 4 x 4 elements of x that it depends on are transformed to 16 numbers, and each kernel is already stored as
+// 16 numbers. 16 products over the channels give 16 sums, which are transformed to the pixels. A workgroup computes 32
+// channels of 32 tiles: 16 invocations share a product, and each computes 8 x 8 of its sums.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const bool kBias = false;

@@ -136,7 +136,7 @@ MOKA_EXPORT bool unregister_layer(const std::string& class_name);
 /// How the parameters of an operation of an ML program are passed to its layer.
 struct OperationSignature {
   /// The parameters that are inputs and weights, in this order. Other constants become LayerInfo::parameters. Other
-  /// values are inputs, in the order of the operation, if `inputs` is empty, and otherwise an error.
+  /// values are inputs, in the order of their names, if `inputs` is empty, and otherwise an error.
   std::vector<std::string> inputs, weights;
 };
 

@@ -25,7 +25,8 @@ def _registers(register: Callable[[Any], None], made: Optional[Any]) -> Any:
 
 
 def register_layer(class_name: str, factory: Optional[Any] = None) -> Any:
-    """Lets neural networks that are loaded from now on run custom layers of that class.
+    """Registers `factory` for custom layers of neural networks with this class name. Models that are already loaded do not
+    change.
 
     `factory` is a class, or a function that makes an object, with Core ML's protocol:
 
@@ -54,23 +55,23 @@ def register_layer(class_name: str, factory: Optional[Any] = None) -> Any:
 def register_operation(
     name: str, factory: Optional[Any] = None, *, inputs: Sequence[str] = (), weights: Sequence[str] = ()
 ) -> Any:
-    """Lets ML programs that are loaded from now on use an operation that Moka does not know.
+    """Registers an operation of ML programs that Moka does not know. Models that are already loaded do not change.
 
-    `factory` is as for register_layer. `inputs` and `weights` name the operation's parameters that become the arrays of
-    evaluate and of set_weights, in this order; without them constants are `parameters`, and everything else is an input
-    in the order of the names. Outputs have the element types that the program declares; float16 arrives as float32.
-    Raises InvalidArgumentError for operations of Moka's own. Also a decorator.
+    `factory` is as for register_layer. `inputs` and `weights` name the parameters that are passed to evaluate and to
+    set_weights, in this order. Other constants become `parameters`. Other values are inputs, in the order of their names,
+    if `inputs` is empty, and otherwise an error. Outputs have the element types that the program declares; float16
+    arrives as float32. Raises InvalidArgumentError for Moka's own operations. Also a decorator.
     """
     return _registers(lambda made: _moka.register_operation(name, made, list(inputs), list(weights)), factory)
 
 
 def unregister_layer(class_name: str) -> bool:
-    """Returns whether there was one. Loaded models keep it."""
+    """Removes a registration. Returns whether there was one. Models that are already loaded keep it."""
     return _moka.unregister_layer(class_name)
 
 
 def unregister_operation(name: str) -> bool:
-    """Returns whether there was one. Loaded models keep it."""
+    """Removes a registration. Returns whether there was one. Models that are already loaded keep it."""
     return _moka.unregister_operation(name)
 
 
@@ -85,9 +86,10 @@ def registered_operations() -> List[str]:
 
 
 def register_model(name: str, model: Optional[Any] = None) -> Any:
-    """Lets models that are loaded from now on use `model` for custom models of the class `name`, or in the place of a part
-    of Apple's systems: "visionFeaturePrint.scene.1", "visionFeaturePrint.objects.1", "audioFeaturePrint.sound.1",
-    "textClassifier.1", "wordTagger.1", "gazetteer.1", "wordEmbedding.1"; without the version, for all versions.
+    """Registers `model` for custom models of the class `name`, or in place of a model of Apple's systems:
+    "visionFeaturePrint.scene.1", "visionFeaturePrint.objects.1", "audioFeaturePrint.sound.1", "textClassifier.1",
+    "wordTagger.1", "gazetteer.1", "wordEmbedding.1". A name without the version stands for all versions. Models that are
+    already loaded do not change.
 
     `model` is one of
 
@@ -109,7 +111,7 @@ def register_model(name: str, model: Optional[Any] = None) -> Any:
 
 
 def unregister_model(name: str) -> bool:
-    """Returns whether there was one. Loaded models keep it."""
+    """Removes a registration. Returns whether there was one. Models that are already loaded keep it."""
     return _moka.unregister_model(name)
 
 
@@ -119,14 +121,15 @@ def registered_models() -> List[str]:
 
 
 def set_linked_model_folders(*folders: Any) -> None:
-    """The folders in which the files of linked models may lie, also below. None are allowed at first."""
+    """Sets the folders that may contain files of linked models, also in subfolders. Initially there are none."""
     _moka.set_linked_model_folders([os.fspath(f) for f in folders])
 
 
 def load_plugin(path: str) -> None:
-    """Loads what a plug-in registers: a shared library (docs/custom-layers.md), or a Python file, which is run.
+    """Loads a plug-in: a shared library that registers layers, operations or models (docs/custom-layers.md), or a Python
+    file, which is run.
 
-    Raises NotFoundError where there is none, UnsupportedError for a library that is no plug-in.
+    Raises NotFoundError if there is no such file, UnsupportedError if the library is not a plug-in.
     """
     path = os.fspath(path)
     if not path.endswith(".py"):
@@ -138,6 +141,7 @@ def load_plugin(path: str) -> None:
 
 
 def check_layers(on: bool = True) -> None:
-    """While on, layers get outputs between pages that cannot be touched, and inputs are checked to be unchanged; one that
-    writes elsewhere gets an error that names it. For testing layers: it is slow. MOKA_CHECK_LAYERS=1 turns it on, too."""
+    """Turns checks of custom layers on or off. With checks, outputs lie between guard pages, and inputs are checked to be
+    unchanged. A layer that writes outside its outputs causes an error that names it, or ends the process at that write.
+    Slow, for tests of layers. The environment variable MOKA_CHECK_LAYERS=1 turns the checks on."""
     _moka.set_check_layers(on)

@@ -22,7 +22,7 @@ class trace:
         self.path: str = self._trace.path
 
     def stop(self) -> None:
-        """Ends the trace now. Raises moka.IOError where not everything could be written."""
+        """Ends the trace. Raises moka.IOError if some events could not be written."""
         self._trace.stop()
 
     def summary(self) -> TraceSummary:
@@ -39,7 +39,7 @@ class trace:
 
 
 class span:
-    """Work of the program's own on the lane Data, such as decoding a picture.
+    """Records work of the program itself, such as decoding a picture, on the lane Data.
 
         with moka.trace_span("decode", reason="JPEG to pixels"):
             picture = Image.open(path).convert("RGB")

@@ -77,27 +77,28 @@ struct Order {
 
 Result<Sorted> sort(Builder& builder, const OpSpec& spec, const Order& order) {
   Sorted out;
-  const auto find = [&](const std::string& name) {
-    return std::find_if(spec.args.begin(), spec.args.end(), [&](const NamedArg& a) { return a.name == name; });
-  };
-  const auto in = [](const std::vector<std::string>& names, const std::string& name) {
+  std::map<std::string_view, const NamedArg*> args;  // MIL text may have them in any order
+  for (const NamedArg& arg : spec.args)
+    if (!args.emplace(arg.name, &arg).second)
+      return fail(ErrorCode::malformed, "parameter '", arg.name, "' is given twice");
+  for (const std::string& name : order.inputs)
+    if (const auto it = args.find(name); it != args.end()) MOKA_TRY(out.add_input(builder, *it->second));
+  for (const std::string& name : order.weights) {
+    const auto it = args.find(name);
+    if (it == args.end()) return fail(ErrorCode::malformed, "weight '", name, "': expected a value, got none");
+    MOKA_TRY(out.add_weight(*it->second));
+  }
+  const auto in = [](const std::vector<std::string>& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  for (const std::string& name : order.inputs)
-    if (const auto it = find(name); it != spec.args.end()) MOKA_TRY(out.add_input(builder, *it));
-  for (const std::string& name : order.weights) {
-    const auto it = find(name);
-    if (it == spec.args.end()) return fail(ErrorCode::malformed, "weight '", name, "': expected a value, got none");
-    MOKA_TRY(out.add_weight(*it));
-  }
-  for (const NamedArg& arg : spec.args) {
-    if (in(order.inputs, arg.name) || in(order.weights, arg.name)) continue;
-    if (const Constant* c = constant_of(arg))
-      out.parameters.emplace(arg.name, *c);
+  for (const auto& [name, arg] : args) {
+    if (in(order.inputs, name) || in(order.weights, name)) continue;
+    if (const Constant* c = constant_of(*arg))
+      out.parameters.emplace(name, *c);
     else if (order.inputs.empty())
-      MOKA_TRY(out.add_input(builder, arg));
+      MOKA_TRY(out.add_input(builder, *arg));
     else
-      return fail(ErrorCode::unsupported, "parameter '", arg.name,
+      return fail(ErrorCode::unsupported, "parameter '", name,
                   "' is computed, but it is not among the inputs that the registered class takes");
   }
   return out;

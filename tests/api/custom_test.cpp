@@ -251,6 +251,26 @@ TEST(Custom, Float16ArrivesAsFloat32) {
   }
 }
 
+TEST(Custom, InputsComeInTheOrderOfTheirNames) {
+  const Operation operation("difference", {.evaluate = [](const LayerCall& call) {
+                              const auto y = call.outputs[0].as<float>();
+                              for (size_t i = 0; i < y.size(); i++)
+                                y[i] = call.inputs[0].as<const float>()[i] - call.inputs[1].as<const float>()[i];
+                            }});
+  for (const std::string arguments : {"first = p, second = q", "second = q, first = p"}) {
+    const Model model =
+        Model::from_mil(program("tensor<fp32, [2]> p, tensor<fp32, [2]> q",
+                                " tensor<fp32, [2]> y = difference(" + arguments + R"()[name = string("s")];)", "y"));
+    const auto y = model.predict(
+        {{"p", MultiArray::of(std::vector<float>{5, 7}, {2})}, {"q", MultiArray::of(std::vector<float>{1, 2}, {2})}});
+    EXPECT_EQ(values(y.array("y")), (std::vector<double>{4, 5})) << arguments;
+  }
+  expect_error(ErrorKind::malformed, {"operation 's' (difference)", "parameter 'first' is given twice"}, [] {
+    Model::from_mil(program("tensor<fp32, [2]> p",
+                            R"( tensor<fp32, [2]> y = difference(first = p, first = p)[name = string("s")];)", "y"));
+  });
+}
+
 TEST(Custom, ShapesThatAreUnknownWhileLoading) {
   const Operation operation(
       "halve", {.evaluate =

@@ -20,12 +20,12 @@ struct Node {
 };
 
 Result<Node> node_of(const Message& op) {
-  Node out{MOKA_TRY(text(op, "type")), MOKA_TRY(editing::operation_name(op)), MOKA_TRY(result_name(op)), {}};
+  Node out{MOKA_TRY(text_of(op, "type")), MOKA_TRY(editing::operation_name(op)), MOKA_TRY(result_name(op)), {}};
   for (const Message& entry : MOKA_TRY(op.children("inputs"))) {
-    std::vector<std::string>& names = out.inputs[MOKA_TRY(text(entry, "key"))];
+    std::vector<std::string>& names = out.inputs[MOKA_TRY(text_of(entry, "key"))];
     if (MOKA_TRY(entry.count("value")) == 0) continue;
     for (const Message& binding : MOKA_TRY(MOKA_TRY(entry.child("value")).children("arguments")))
-      names.push_back(MOKA_TRY(text(binding, "name")));
+      names.push_back(MOKA_TRY(text_of(binding, "name")));
   }
   return out;
 }
@@ -38,7 +38,7 @@ class Finder {
     MOKA_TRY(each(function.block, "MILSpec.Operation", [&](const Message& op) -> Status {
       nodes_.push_back(MOKA_TRY(node_of(op)));
       for (const Message& output : MOKA_TRY(op.children("outputs")))
-        producers_[MOKA_TRY(text(output, "name"))] = nodes_.size() - 1;
+        producers_[MOKA_TRY(text_of(output, "name"))] = nodes_.size() - 1;
       return {};
     }));
     for (const Node& node : nodes_) add_operands(node);

@@ -15,7 +15,7 @@ Result<std::map<std::string, TensorType>> float_values(const editing::ProgramFun
   std::map<std::string, TensorType> out;
   std::set<std::string> seen, twice;
   const auto add = [&](const Message& named) -> Status {
-    const std::string name = MOKA_TRY(text(named, "name"));
+    const std::string name = MOKA_TRY(text_of(named, "name"));
     if (!seen.insert(name).second) twice.insert(name);
     if (MOKA_TRY(named.count("type")) == 0) return {};
     const auto type = MOKA_TRY(editing::tensor_type(MOKA_TRY(named.child("type"))));
@@ -24,7 +24,7 @@ Result<std::map<std::string, TensorType>> float_values(const editing::ProgramFun
   };
   for (const Message& input : MOKA_TRY(function.function.children("inputs"))) MOKA_TRY(add(input));
   MOKA_TRY(each(function.block, "MILSpec.Operation", [&](const Message& op) -> Status {
-    const std::string type = MOKA_TRY(text(op, "type"));
+    const std::string type = MOKA_TRY(text_of(op, "type"));
     if (type == "const" || type.starts_with("constexpr_")) return {};
     for (const Message& output : MOKA_TRY(op.children("outputs"))) MOKA_TRY(add(output));
     return {};
@@ -49,7 +49,7 @@ class ActivationWriter {
   Result<std::vector<QuantizedValue>> write() {
     std::vector<Message> begin;
     for (const Message& input : MOKA_TRY(function_.function.children("inputs")))
-      MOKA_TRY(quantize(MOKA_TRY(text(input, "name")), begin));
+      MOKA_TRY(quantize(MOKA_TRY(text_of(input, "name")), begin));
     MOKA_TRY(write(function_.block, std::move(begin)));
     std::vector<QuantizedValue> out;
     for (const std::string& value : order_) out.push_back(made_.at(value).value);
@@ -69,7 +69,7 @@ class ActivationWriter {
       MOKA_TRY(read_integers(op, out));
       out.push_back(op);
       for (const Message& output : MOKA_TRY(op.children("outputs")))
-        MOKA_TRY(quantize(MOKA_TRY(text(output, "name")), out));
+        MOKA_TRY(quantize(MOKA_TRY(text_of(output, "name")), out));
     }
     return block.set_all("operations", out);
   }
@@ -78,11 +78,11 @@ class ActivationWriter {
     const std::string result = MOKA_TRY(result_name(op));
     const auto operands = sites_.operands.find(result);
     for (const Message& entry : MOKA_TRY(op.children("inputs"))) {
-      const std::string parameter = MOKA_TRY(text(entry, "key"));
+      const std::string parameter = MOKA_TRY(text_of(entry, "key"));
       const bool own = operands != sites_.operands.end() && operands->second.contains(parameter);
       if (MOKA_TRY(entry.count("value")) == 0) continue;
       for (Message& binding : MOKA_TRY(MOKA_TRY(entry.child("value")).children("arguments"))) {
-        const std::string name = MOKA_TRY(text(binding, "name"));
+        const std::string name = MOKA_TRY(text_of(binding, "name"));
         const auto it = made_.find(name);
         if (it == made_.end()) continue;
         std::string rounded = it->second.rounded;

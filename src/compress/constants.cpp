@@ -9,14 +9,9 @@ namespace moka::compress {
 
 using format::Message;
 
-Result<std::string> text(const Message& message, std::string_view field) {
-  const auto values = MOKA_TRY(message.values(field));
-  return values.empty() ? std::string() : std::get<std::string>(values[0]);
-}
-
 Result<std::string> result_name(const Message& operation) {
   const auto outputs = MOKA_TRY(operation.children("outputs"));
-  return outputs.empty() ? std::string() : text(outputs[0], "name");
+  return outputs.empty() ? std::string() : text_of(outputs[0], "name");
 }
 
 int opset_number(const std::string& name) {
@@ -24,7 +19,7 @@ int opset_number(const std::string& name) {
   return name.starts_with(prefix) ? std::atoi(name.c_str() + prefix.size()) : 0;
 }
 
-Result<int> opset_of(const Message& function) { return opset_number(MOKA_TRY(text(function, "opset"))); }
+Result<int> opset_of(const Message& function) { return opset_number(MOKA_TRY(text_of(function, "opset"))); }
 
 Result<std::vector<Message>> blocks_of(const Message& function) {
   std::vector<Message> out;
@@ -65,11 +60,11 @@ class UsesReader {
     scopes_.emplace_back();
     for (const Message& op : MOKA_TRY(block.children("operations"))) {
       const size_t number = count_++;
-      const std::string type = MOKA_TRY(text(op, "type"));
+      const std::string type = MOKA_TRY(text_of(op, "type"));
       add_uses(type, MOKA_TRY(inputs_of(op)));
       for (const Message& inner : MOKA_TRY(op.children("blocks"))) MOKA_TRY(read_block(inner));
       for (const Message& output : MOKA_TRY(op.children("outputs")))
-        scopes_.back()[MOKA_TRY(text(output, "name"))] = number;
+        scopes_.back()[MOKA_TRY(text_of(output, "name"))] = number;
       if (type == "const" && MOKA_TRY(is_true(op))) true_.insert(number);
     }
     scopes_.pop_back();
@@ -80,9 +75,9 @@ class UsesReader {
     Inputs out;
     for (const Message& entry : MOKA_TRY(op.children("inputs"))) {
       if (MOKA_TRY(entry.count("value")) == 0) continue;
-      std::vector<std::string>& names = out[MOKA_TRY(text(entry, "key"))];
+      std::vector<std::string>& names = out[MOKA_TRY(text_of(entry, "key"))];
       for (const Message& binding : MOKA_TRY(MOKA_TRY(entry.child("value")).children("arguments")))
-        if (MOKA_TRY(binding.which("binding")) == "name") names.push_back(MOKA_TRY(text(binding, "name")));
+        if (MOKA_TRY(binding.which("binding")) == "name") names.push_back(MOKA_TRY(text_of(binding, "name")));
     }
     return out;
   }
@@ -111,7 +106,7 @@ class UsesReader {
 
 Result<std::optional<Found>> read_constant(const Message& op, const std::vector<Use>& uses, Form form) {
   const std::optional<Found> none;
-  if (MOKA_TRY(text(op, "type")) != "const" || uses.empty()) return none;
+  if (MOKA_TRY(text_of(op, "type")) != "const" || uses.empty()) return none;
   for (const Use& use : uses)
     if (use.type.starts_with("constexpr_")) return none;
   const auto value = MOKA_TRY(find(op, "attributes", "val"));
@@ -119,13 +114,12 @@ Result<std::optional<Found>> read_constant(const Message& op, const std::vector<
   const Message type = MOKA_TRY(value->child("type"));
   const auto shape = MOKA_TRY(shape_of(type));
   if (!shape || shape->size() < 2) return none;
-  const std::string number = MOKA_TRY(text(MOKA_TRY(type.child("tensorType")), "dataType"));
+  const std::string number = MOKA_TRY(text_of(MOKA_TRY(type.child("tensorType")), "dataType"));
   if (number != "FLOAT16" && number != "FLOAT32") return none;
   const Message blob = MOKA_TRY(value->child("blobFileValue"));
-  const auto offset = MOKA_TRY(blob.values("offset"));
   Found out{op, MOKA_TRY(result_name(op)), {}, 0, *shape, number == "FLOAT16", uses, form};
-  out.file = MOKA_TRY(text(blob, "fileName"));
-  out.offset = offset.empty() ? 0 : std::get<uint64_t>(offset[0]);
+  out.file = MOKA_TRY(text_of(blob, "fileName"));
+  out.offset = static_cast<uint64_t>(MOKA_TRY(editing::integer_of(blob, "offset")));
   return std::optional<Found>(std::move(out));
 }
 
@@ -133,7 +127,7 @@ Result<Form> form_of(const Message& function) {
   const int opset = MOKA_TRY(opset_of(function));
   if (opset < kOpsetOfIos16)
     return fail(ErrorCode::unsupported, "compressed weights need a program for iOS 16 or later (CoreML6), got '",
-                MOKA_TRY(text(function, "opset")), "'; 'moka edit --target ios16' raises it");
+                MOKA_TRY(text_of(function, "opset")), "'; 'moka edit --target ios16' raises it");
   return opset >= kOpsetOfIos18 ? Form::ios18 : Form::ios16;
 }
 

@@ -5,9 +5,12 @@
 #include <vector>
 
 #include "compress/encoding.h"
+#include "editing/fields.h"
 #include "format/source.h"
 
 namespace moka::compress {
+
+using editing::text_of;
 
 /// How an operation reads a constant.
 struct Use {
@@ -28,8 +31,6 @@ struct Found {
   size_t number = 0;    ///< among the operations of the function, which count before those in their blocks
 };
 
-/// The only value of a field, or an empty text.
-Result<std::string> text(const format::Message& message, std::string_view field);
 /// The name of an operation's first result.
 Result<std::string> result_name(const format::Message& operation);
 /// The number in the name of an opset: 8 for "CoreML8", which is iOS 18. 0: the name has another form.

@@ -23,7 +23,7 @@ bool is_expansion(std::string_view type) { return type.starts_with("constexpr_")
 Result<bool> has_expansions(const Message& message) {
   bool out = false;
   MOKA_TRY(each(message, "MILSpec.Operation", [&](const Message& op) -> Status {
-    out = out || is_expansion(MOKA_TRY(text(op, "type")));
+    out = out || is_expansion(MOKA_TRY(text_of(op, "type")));
     return {};
   }));
   return out;
@@ -101,11 +101,11 @@ Result<Uses> uses_of(const Message& block, const format::WeightStore& store) {
     return {};
   }));
   MOKA_TRY(each(block, "MILSpec.Operation", [&](const Message& op) -> Status {
-    const std::string type = MOKA_TRY(text(op, "type"));
+    const std::string type = MOKA_TRY(text_of(op, "type"));
     const bool expands = is_expansion(type);
     size_t bytes = expands || type == "const" ? MOKA_TRY(own_bytes(op, store)) : 0;
     MOKA_TRY(each(op, "MILSpec.Argument.Binding", [&](const Message& binding) -> Status {
-      const std::string name = MOKA_TRY(text(binding, "name"));
+      const std::string name = MOKA_TRY(text_of(binding, "name"));
       if (name.empty()) return {};
       (expands ? of_expansions : of_others).insert(name);
       if (expands) bytes += std::exchange(out.bytes[name], 0);
@@ -134,7 +134,7 @@ class Decompressor {
     std::vector<Message> operations;
     for (const Message& op : MOKA_TRY(block.children("operations"))) {
       for (const Message& inner : MOKA_TRY(op.children("blocks"))) MOKA_TRY(run(inner));
-      const std::string type = MOKA_TRY(text(op, "type"));
+      const std::string type = MOKA_TRY(text_of(op, "type"));
       if (is_expansion(type))
         MOKA_TRY(expand(op, type, operations));
       else if (type != "const" || !uses_.parts.contains(MOKA_TRY(result_name(op))))
@@ -146,11 +146,11 @@ class Decompressor {
  private:
   Status expand(const Message& op, const std::string& type, std::vector<Message>& operations) {
     for (const Message& output : MOKA_TRY(op.children("outputs"))) {
-      const std::string name = MOKA_TRY(text(output, "name"));
+      const std::string name = MOKA_TRY(text_of(output, "name"));
       if (!uses_.weights.contains(name)) continue;
       const auto shape = MOKA_TRY(shape_of(MOKA_TRY(output.child("type"))));
       const std::string element =
-          MOKA_TRY(text(MOKA_TRY(MOKA_TRY(output.child("type")).child("tensorType")), "dataType"));
+          MOKA_TRY(text_of(MOKA_TRY(MOKA_TRY(output.child("type")).child("tensorType")), "dataType"));
       Decompressed made{name, type, shape.value_or(Shape()), element == "FLOAT16"};
       made.bytes_before = uses_.bytes[name];
       made.bytes_after = static_cast<size_t>(count_of(made.shape)) * (made.half ? 2 : sizeof(float));

@@ -82,7 +82,7 @@ Result<std::vector<Decompressed>> decompress_networks(const Message& specificati
   MOKA_TRY(each(specification, "NeuralNetworkLayer", [](const Message& layer) -> Status {
     return each(layer, "WeightParams", [&](const Message& params) -> Status {
       if (MOKA_TRY(params.count("quantization")) == 0) return {};
-      return fail(ErrorCode::unsupported, "layer '", MOKA_TRY(text(layer, "name")), "' (",
+      return fail(ErrorCode::unsupported, "layer '", MOKA_TRY(text_of(layer, "name")), "' (",
                   MOKA_TRY(layer.which("layer")),
                   "): expected only weights that 'moka compress' writes, got another one that is quantized");
     });

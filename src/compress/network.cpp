@@ -106,7 +106,7 @@ Result<std::vector<NetworkWeight>> network_weights_of(const Message& specificati
   MOKA_TRY(each(specification, "NeuralNetworkLayer", [&](const Message& layer) -> Status {
     const std::string type = MOKA_TRY(layer.which("layer"));
     if (type.empty()) return {};
-    const std::string name = MOKA_TRY(text(layer, "name"));
+    const std::string name = MOKA_TRY(text_of(layer, "name"));
     const Message params = MOKA_TRY(layer.child(type));
     return Layer(name, type, quantized, out).read(params);
   }));

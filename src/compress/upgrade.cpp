@@ -49,7 +49,7 @@ class Upgrader {
 
  private:
   Error error(std::string_view reason) {
-    const auto name = editing::operation_name(op_), type = text(op_, "type");
+    const auto name = editing::operation_name(op_), type = text_of(op_, "type");
     return fail(ErrorCode::malformed, "operation '", name ? *name : "", "' (", type ? *type : "", "): ", reason);
   }
 
@@ -106,7 +106,7 @@ class Upgrader {
   Status clear_attributes() {
     std::vector<Message> kept;
     for (const Message& entry : MOKA_TRY(op_.children("attributes")))
-      if (MOKA_TRY(text(entry, "key")) == "name") kept.push_back(entry);
+      if (MOKA_TRY(text_of(entry, "key")) == "name") kept.push_back(entry);
     return op_.set_all("attributes", kept);
   }
 
@@ -124,7 +124,7 @@ Status upgrade_forms(format::ModelSource& source) {
   MOKA_TRY(each(source.specification, "MILSpec.Function", [&](const Message& function) -> Status {
     if (MOKA_TRY(opset_of(function)) >= kOpsetOfIos18) return {};
     return each(function, "MILSpec.Operation", [&](const Message& op) -> Status {
-      const std::string type = MOKA_TRY(text(op, "type"));
+      const std::string type = MOKA_TRY(text_of(op, "type"));
       const bool palette = type == "constexpr_lut_to_dense";
       if (!palette && type != "constexpr_sparse_to_dense") return {};
       changed = true;

@@ -6,14 +6,14 @@
 namespace moka::compress {
 
 Result<format::Blob> blob_of(const format::Message& value, const format::WeightStore& store) {
-  const auto offset = MOKA_TRY(value.values("offset"));
-  return store.blob(MOKA_TRY(text(value, "fileName")), offset.empty() ? 0 : std::get<uint64_t>(offset[0]));
+  return store.blob(MOKA_TRY(text_of(value, "fileName")),
+                    static_cast<uint64_t>(MOKA_TRY(editing::integer_of(value, "offset"))));
 }
 
 Status finish(format::ModelSource& source, const format::WeightStore& store, format::WeightFile& file) {
   MOKA_TRY(each(source.specification, "MILSpec.Value.BlobFileValue", [&](format::Message value) -> Status {
     const std::string moved = cat("@model_path/", kWeightFile);
-    if (MOKA_TRY(text(value, "fileName")) == kNewFile) return value.set("fileName", moved);
+    if (MOKA_TRY(text_of(value, "fileName")) == kNewFile) return value.set("fileName", moved);
     const format::Blob blob = MOKA_TRY(blob_of(value, store));
     MOKA_TRY(value.set("fileName", moved));
     return value.set("offset", file.add(blob.type, blob.data, blob.count));

@@ -185,5 +185,28 @@ TEST(SearchCompression, InputsWithoutWhichWeightsDoNothingAreNeeded) {
   EXPECT_LT(search_compression(source, search).size_after, size_of(source));
 }
 
+/// Gives the constants in the weight file an element type that the specification does not have.
+void set_unknown_element_type(const ModelSource& source) {
+  const Message function = source.specification().at("mlProgram").at("functions").at("value");
+  for (const Message& op : function.at("block_specializations").at("value").all("operations"))
+    for (const Message& entry : op.all("attributes")) {
+      Message value = entry.at("value");
+      if (value.which("value") != "blobFileValue") continue;
+      std::vector<std::byte> bytes = value.at("type").at("tensorType").serialize();
+      bytes[1] = std::byte{99};  // behind the key of dataType, the first field
+      value.at("type").set("tensorType", Message::parse("MILSpec.TensorType", bytes));
+    }
+}
+
+TEST(CompressWeights, WeightsOfUnknownElementTypesStay) {
+  const ModelSource source = residual_net();
+  set_unknown_element_type(source);
+  CompressionOptions options;
+  options.weights.form = WeightForm::linear;
+  const CompressedModel made = compress_weights(source, options);
+  EXPECT_TRUE(made.weights.empty());
+  EXPECT_EQ(made.model.specification().serialize(), source.specification().serialize());
+}
+
 }  // namespace
 }  // namespace moka::test

@@ -56,7 +56,7 @@ struct ClassifierNames {
   std::string probabilities;  ///< the output with one element per label; empty: the only output
   std::string label = "classLabel", dictionary = "classLabel_probs";
 };
-/// Turns an ML program or a neural network into a classifier. Replaces the labels of a classifier.
+/// Turns an ML program or a neural network into a classifier. If the model is one already, only replaces its labels.
 MOKA_EXPORT ModelSource set_labels(const ModelSource& model, const Labels& labels, const ClassifierNames& names = {});
 /// Turns a classifier into an ML program or a neural network that returns the probabilities.
 MOKA_EXPORT ModelSource remove_labels(const ModelSource& model);
@@ -110,7 +110,7 @@ MOKA_EXPORT ModelSource extract_stage(const ModelSource& model, const std::strin
 /// Merges a pipeline of ML programs into one ML program.
 MOKA_EXPORT ModelSource inline_pipeline(const ModelSource& model);
 
-/// A model with only one function of an ML program.
+/// A model that keeps only this function of an ML program.
 MOKA_EXPORT ModelSource extract_function(const ModelSource& model, const std::string& function);
 /// Adds a function of another ML program under a new name; an empty `from` stands for its default function. Equal
 /// weights are stored once.
@@ -118,7 +118,7 @@ MOKA_EXPORT ModelSource add_function(const ModelSource& model, const std::string
                                      const std::string& from = {});
 MOKA_EXPORT ModelSource set_default_function(const ModelSource& model, const std::string& function);
 
-/// Checks a model. Throws what loading it would throw if it contradicts itself.
+/// Checks that a model does not contradict itself. Throws the error that loading it would throw.
 MOKA_EXPORT void check(const ModelSource& model);
 
 }  // namespace moka::edit

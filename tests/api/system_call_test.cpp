@@ -58,7 +58,7 @@ void say(int, siginfo_t* info, void*) {
   _exit(1);
 }
 
-/// Forbids the process all system calls but exit. With several threads, each may also wait, wake others, and be kept
+/// Allows the process no system call except exit. With several threads, each may also wait, wake others, and be kept
 /// off the processor that the calling thread was moved to. False: the system does not support this.
 bool forbid_calls(int threads) {
   struct sigaction action = {};

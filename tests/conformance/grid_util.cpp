@@ -289,7 +289,7 @@ class Generator {
     const bool positive = constant && (c_.one_in(2) || square);
     // Larger weights let the states of relu gates grow from step to step until rounding errors are as large as the
     // state.
-    const bool recurrent = p != nullptr && p->name.substr(0, 6) == "weight" && is_one_of(version_, kRecurrent);
+    const bool recurrent = p != nullptr && p->name.starts_with("weight") && is_one_of(version_, kRecurrent);
     const double scale = recurrent ? 0.125 : 1;
     for (int64_t i = 0; i < t.count(); ++i) {
       if (dtype == DType::boolean)

@@ -58,8 +58,8 @@ void say(int, siginfo_t* info, void*) {
   _exit(1);
 }
 
-/// Allows the process no system call except exit. With several threads, each may also wait, wake others, and be kept
-/// off the processor that the calling thread was moved to. False: the system does not support this.
+/// Forbids the process every system call except write and exit_group. With several threads, a thread may also wait,
+/// wake others and set its CPU affinity. Returns false if the system does not support this.
 bool forbid_calls(int threads) {
   struct sigaction action = {};
   action.sa_sigaction = say;

@@ -425,7 +425,7 @@ class Generator {
   std::vector<Given> given_;
 };
 
-/// `got`, with the expected value of each element i for which accept(i, got, expected) holds.
+/// Copies `got` and replaces each element i for which accept(i, got, expected) holds with the expected one.
 template <class Accept>
 Tensor with_accepted(const Tensor& got, const Tensor& expected, const Accept& accept) {
   auto made = Tensor::zeros(got.dtype(), got.shape());
@@ -446,9 +446,9 @@ Tensor settled(const Case& c, size_t result, const Tensor& got, const std::vecto
                        [&](size_t i, double x, double y) { return std::fabs(x - y) <= kOrders * (*moves)[result][i]; });
 }
 
-/// Accepts NaN for an element of a recurrent network's state that is infinite in the reference, which computes in
-/// double. float32 gives NaN if the next step subtracts infinities, or multiplies one by a gate that underflows to
-/// zero.
+/// Accepts NaN in the state of a recurrent network wherever the reference has an infinite element. The reference
+/// computes in double. In float32 the next step gives NaN if it subtracts infinities, or if it multiplies one by a gate
+/// that underflows to zero.
 Tensor overflowed(const Tensor& got, size_t result, const std::vector<Tensor>& all) {
   const auto state = static_cast<size_t>(all.back().count());  // [batch, hidden], which ends the shape of each result
   std::set<size_t> infinite;

@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  std::string model, output = "piano_roll.png";
+  std::string model, output = "piano_roll.png", save;
 };
 
 void print_where(const moka::Model& model) {
@@ -47,7 +47,7 @@ int run(const Options& options) {
   std::printf("Plucked %zu notes, %.1f s of sound.\n", played.size(), length);
 
   auto start = Clock::now();
-  moka::Model model = options.model.empty() ? demo::tiny_model() : moka::Model::load(options.model);
+  moka::Model model = options.model.empty() ? demo::tiny_model().build() : moka::Model::load(options.model);
   double load = std::chrono::duration<double>(Clock::now() - start).count();
   start = Clock::now();
   std::vector<demo::Note> found;
@@ -79,14 +79,20 @@ int main(int argc, char** argv) {
     std::string a = argv[i];
     if (a == "--output" && i + 1 < argc) {
       options.output = argv[++i];
+    } else if (a == "--save-own" && i + 1 < argc) {
+      options.save = argv[++i];
     } else if (a.starts_with("-")) {
-      std::fprintf(stderr, "usage: demo [nmp.mlpackage] [--output piano_roll.png]\n");
+      std::fprintf(stderr, "usage: demo [nmp.mlpackage] [--output piano_roll.png] [--save-own own.mlpackage]\n");
       return 2;
     } else {
       options.model = a;
     }
   }
   try {
+    if (!options.save.empty()) {
+      demo::tiny_model().save(options.save);
+      return 0;
+    }
     return run(options);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "demo: %s\n", e.what());

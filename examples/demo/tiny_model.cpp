@@ -34,10 +34,10 @@ moka::MultiArray filters() {
 
 }  // namespace
 
-moka::Model tiny_model() {
+moka::ProgramBuilder tiny_model() {
   using Args = std::vector<moka::ProgramBuilder::Argument>;
-  moka::ProgramBuilder b("ios17");
-  auto sound = b.input("sound", moka::DataType::float32, {1, static_cast<int64_t>(kWindow), 1});
+  moka::ProgramBuilder b("ios15");
+  auto sound = b.input("input_2", moka::DataType::float32, {1, static_cast<int64_t>(kWindow), 1});
   auto rows = b.op("transpose", Args{{"x", sound}, {"perm", std::vector<int>{0, 2, 1}}});
   auto bank = b.op("conv",
                    Args{{"x", rows},
@@ -85,7 +85,7 @@ moka::Model tiny_model() {
   auto onset = b.op("relu", Args{{"x", b.op("sub", Args{{"x", note}, {"y", before}})}}, "Identity_2");
   b.output(note);
   b.output(onset);
-  return b.build();
+  return b;
 }
 
 }  // namespace demo

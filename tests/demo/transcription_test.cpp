@@ -27,7 +27,7 @@ TEST(Transcription, BasicPitchHearsTheMelody) {
 
 TEST(Transcription, TheOwnModelHearsTheMelodyToo) {
   auto played = melody();
-  Score s = score(played, transcribe(tiny_model(), synthesize(played, kSampleRate)));
+  Score s = score(played, transcribe(tiny_model().build(), synthesize(played, kSampleRate)));
   EXPECT_GE(s.f_measure, 0.8);
 }
 

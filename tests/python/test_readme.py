@@ -12,7 +12,7 @@ import snippets
 coremltools = pytest.importorskip("coremltools", reason="coremltools is not installed")
 
 
-@pytest.mark.skipif(snippets.net() is None, reason="no nmp.mlpackage: make demo fetches it")
+@pytest.mark.skipif(snippets.net() is None and not snippets.DEMO.exists(), reason="no nmp.mlpackage and no program of the demo: make demo makes both")
 def test_snippets(tmp_path, monkeypatch):
     snippets.lay_out(tmp_path)
     monkeypatch.chdir(tmp_path)

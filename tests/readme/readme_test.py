@@ -15,6 +15,8 @@ BUILD = Path(os.environ["MOKA_BUILD"])
 
 
 class Readme(unittest.TestCase):
+    """The folder of models may lack the net, and a clone has not run `make demo`: its own model stands in then."""
+
     def setUp(self):
         keeper = tempfile.TemporaryDirectory()
         self.addCleanup(keeper.cleanup)
@@ -35,11 +37,11 @@ class Readme(unittest.TestCase):
         for command in snippets.commands():
             if command.startswith("export "):
                 path = command + "; "
-            elif snippets.net() or snippets.NET not in command:
+            else:
                 with self.subTest(command):
                     self.shell(path + command)
                     ran += 1
-        self.assertGreaterEqual(ran, 9 if snippets.net() else 4)
+        self.assertGreaterEqual(ran, 17)
 
     def test_the_pictures_class(self):
         out = self.shell("build/bin/moka predict examples/models/shapes.mlmodel --input image=@examples/models/square.png --fit scaleFit")

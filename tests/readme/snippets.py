@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -14,20 +15,27 @@ def blocks():
     return re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
 
 
+BUILD = Path(os.environ.get("MOKA_BUILD", ROOT / "build"))
+DEMO = BUILD / "examples/demo/demo"
+
+
 def net():
     """The model that `make demo` downloads: from this build or from the folder of models; None if neither has it."""
     models = Path(os.environ.get("MOKA_TEST_MODELS") or os.environ.get("MOKA_TEST_MODELS_DEFAULT", ROOT.parent / "shared/models"))
-    for path in (Path(os.environ.get("MOKA_BUILD", ROOT / "build")) / "demo/nmp.mlpackage", models / "basic_pitch/nmp.mlpackage"):
+    for path in (BUILD / "demo/nmp.mlpackage", models / "basic_pitch/nmp.mlpackage"):
         if path.is_dir():
             return path
     return None
 
 
 def lay_out(folder):
-    """Puts the files that the snippets read where they expect them."""
+    """Puts the files that the snippets read where they expect them. Without the downloaded model, the demo's own stands in for it."""
     shutil.copytree(ROOT / "examples/models", folder / "examples/models")
     if net():
         shutil.copytree(net(), folder / NET)
+    else:
+        (folder / NET).parent.mkdir(parents=True)
+        subprocess.run([DEMO, "--save-own", folder / NET], check=True)
 
 
 def commands():

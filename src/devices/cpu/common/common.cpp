@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "base/checksum.h"
+
 namespace moka::devices::cpu {
 
 std::string require_fp32(const MatchCall& m, std::initializer_list<std::string_view> params) {
@@ -47,6 +49,16 @@ std::shared_ptr<const PackedFloats> packed_before(KernelChoice& c, const MatchCa
     return {};
   };
   return packed;
+}
+
+std::string content_key(std::span<const ir::TensorView> values) {
+  Digest digest;
+  for (const ir::TensorView& v : values) {
+    const std::string type = cat(v.dtype, " ", v.shape);
+    digest.add(std::as_bytes(std::span(type.data(), type.size())));
+    if (const auto bytes = ir::storage_bytes(v.dtype, v.shape)) digest.add({v.as<std::byte>(), *bytes});
+  }
+  return digest.text();
 }
 
 MatchCall with_threads_for(const MatchCall& m, double flops) {

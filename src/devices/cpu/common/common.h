@@ -55,6 +55,9 @@ std::shared_ptr<const PackedFloats> packed_before(KernelChoice& c, const MatchCa
                                                   int64_t count,
                                                   std::function<void(const float* value, float* to)> fill);
 
+/// What distinguishes the content of constants, for the keys of what is packed from several of them.
+std::string content_key(std::span<const ir::TensorView> values);
+
 /// Data of the fp32 input with this index in all_args; nullptr for -1.
 inline const float* data_of(const KernelArgs& args, int index) {
   return index < 0 ? nullptr : args.in[static_cast<size_t>(index)].as<float>();

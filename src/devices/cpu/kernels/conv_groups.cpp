@@ -141,7 +141,7 @@ Match match_groups(const MatchCall& m) {
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 2 * work_of(p), traffic(m));
   const auto weights = packed_before(
-      c, m, weight, cat("lines of groups, panels of ", p.gemm->panel, " in ", p.gemm->lanes),
+      c, m, weight, cat("lines of ", w.groups, " groups, panels of ", p.gemm->panel, " in ", p.gemm->lanes),
       w.groups * w.kernel[0] * p.panel_floats(), [p](const float* value, float* to) { pack_weights(p, value, to); });
   const int64_t in_image = storage_count(x, blocked()) / p.images, out_image = storage_count(y, blocked()) / p.images;
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {

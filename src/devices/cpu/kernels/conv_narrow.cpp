@@ -105,7 +105,7 @@ Match match_narrow(const MatchCall& m) {
   c.tiles = p.images * p.bands;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 2 * *work, traffic(m));
-  const auto weights = packed_before(c, m, weight, "narrow", w.groups * p.out * p.in * p.w.taps(),
+  const auto weights = packed_before(c, m, weight, cat("narrow in ", w.groups), w.groups * p.out * p.in * p.w.taps(),
                                      [p](const float* value, float* to) { pack_weights(p, value, to); });
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float* packed = weights->data();

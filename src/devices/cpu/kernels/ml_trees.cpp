@@ -261,7 +261,10 @@ void use(const MatchCall& m, const Source& s, const Table& table, int64_t nodes,
     });
     const int threshold =
         std::find_if(at.begin(), at.end(), [](const auto& a) { return a.first == "threshold"; })->second;
-    *packed = MOKA_TRY(context.pack(threshold, cat("trees", sizeof(T)), Forest<T>::bytes(nodes, trees),
+    std::vector<ir::TensorView> parts;
+    for (const auto& [name, value] : values) parts.push_back(value);
+    const std::string key = cat("trees", sizeof(T), one_value ? " of single values " : " ", content_key(parts));
+    *packed = MOKA_TRY(context.pack(threshold, key, Forest<T>::bytes(nodes, trees),
                                     [&](const ir::TensorView&, std::byte* to) -> Status {
                                       Forest<T> f(to, nodes, trees, one_value);
                                       int32_t end = 0;

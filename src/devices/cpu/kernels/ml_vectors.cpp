@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -128,7 +129,8 @@ Match match_svm(const MatchCall& m) {
   auto packed = std::make_shared<std::shared_ptr<const std::byte>>();
   c.prepare = [=](kernel::PrepareContext& context) -> Status {
     const ir::TensorView at = MOKA_TRY(context.constant(columns)), from = MOKA_TRY(context.constant(begin));
-    *packed = MOKA_TRY(context.pack(values, cat("columns", depth), packed_bytes(depth, vectors),
+    const std::string key = cat("columns", depth, " ", content_key(std::array{at, from}));
+    *packed = MOKA_TRY(context.pack(values, key, packed_bytes(depth, vectors),
                                     [&](const ir::TensorView& value, std::byte* to) -> Status {
                                       auto* p = reinterpret_cast<double*>(to);
                                       std::fill_n(p, packed_bytes(depth, vectors) / sizeof(double), 0.0);

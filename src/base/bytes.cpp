@@ -5,11 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "base/lazy_memory.h"
@@ -27,6 +31,7 @@ Bytes Bytes::from(std::string text) {
 }
 
 namespace {
+struct Mapping;
 /// The mapped files of this process by their first byte.
 struct Mappings {
   struct File {
@@ -35,6 +40,7 @@ struct Mappings {
   };
   std::mutex mutex;
   std::map<uintptr_t, File> files;
+  std::map<std::string, std::weak_ptr<const Mapping>> shared;  ///< by state_of
 
   /// The mapping of [data, data + size). The caller holds the mutex.
   auto find(uintptr_t data, size_t size) const {
@@ -50,19 +56,20 @@ Mappings& mappings() {
 }
 
 struct Mapping {
-  Mapping(void* b, size_t n, std::string path, std::string content) : base(b), size(n) {
-    std::lock_guard lock(mappings().mutex);
-    mappings().files.emplace(reinterpret_cast<uintptr_t>(b), Mappings::File{n, std::move(path), std::move(content)});
-  }
+  Mapping(void* b, size_t n, std::string s) : base(b), size(n), state(std::move(s)) {}
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
   ~Mapping() {
     std::lock_guard lock(mappings().mutex);
     mappings().files.erase(reinterpret_cast<uintptr_t>(base));
+    // Another mapping of the same state may have taken the place.
+    if (const auto it = mappings().shared.find(state); it != mappings().shared.end() && it->second.expired())
+      mappings().shared.erase(it);
     munmap(base, size);
   }
   void* base;
   size_t size;
+  const std::string state;  ///< its key in Mappings::shared; empty: it is not shared
 };
 
 /// `whole`: only pages that lie entirely in the range.
@@ -79,6 +86,25 @@ void advise(const void* data, size_t size, int advice, bool whole) {
 std::string content_of(const struct stat& st) {
   auto time = [](const timespec& t) { return cat(t.tv_sec, ".", t.tv_nsec); };
   return cat(st.st_ino, " ", st.st_size, " ", time(st.st_mtim), " ", time(st.st_ctim));
+}
+
+/// What identifies the file's content while it is mapped, for the number of a mapped file is not reused. Empty if the
+/// next change may leave the same time of change, because the last one was within the clock's resolution. Waits for
+/// some milliseconds if that makes a large file identifiable.
+std::string state_of(const struct stat& st) {
+  constexpr int64_t kSecond = 1'000'000'000, kCoarse = 5 * kSecond / 2, kTick = kSecond / 100;  // ns
+  constexpr off_t kLarge = 1 << 20;
+  const auto count = [](const timespec& t) { return t.tv_sec * kSecond + t.tv_nsec; };
+  timespec now{}, tick{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  ::clock_getres(CLOCK_REALTIME_COARSE, &tick);
+  const bool whole = st.st_ctim.tv_nsec == 0;  // some file systems keep whole seconds, or every other one
+  const int64_t age = count(now) - count(st.st_ctim), settled = whole ? kCoarse : std::max(kTick, 2 * count(tick));
+  if (age < settled) {
+    if (whole || age < 0 || st.st_size < kLarge) return {};
+    std::this_thread::sleep_for(std::chrono::nanoseconds(settled - age));
+  }
+  return cat(st.st_dev, " ", content_of(st));
 }
 }  // namespace
 
@@ -125,12 +151,23 @@ Result<Bytes> map_file(const std::string& path) {
     ::close(fd);
     return Bytes{};
   }
+  const std::string state = state_of(st);
+  Mappings& all = mappings();
+  std::shared_ptr<const Mapping> made;  // outlives the lock, which its destructor takes
+  std::lock_guard lock(all.mutex);
+  if (const auto it = all.shared.find(state); it != all.shared.end() && (made = it->second.lock()) != nullptr) {
+    ::close(fd);
+    all.files.at(reinterpret_cast<uintptr_t>(made->base)).path = path;  // the earlier one may no longer exist
+    return Bytes{{static_cast<const std::byte*>(made->base), size}, made};
+  }
   void* p = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   int e = errno;
   ::close(fd);
   if (p == MAP_FAILED) return fail(ErrorCode::io, "cannot map '", path, "': ", std::strerror(e));
-  auto m = std::make_shared<Mapping>(p, size, path, content_of(st));
-  return Bytes{{static_cast<const std::byte*>(p), size}, m};
+  made = std::make_shared<const Mapping>(p, size, state);
+  all.files.emplace(reinterpret_cast<uintptr_t>(p), Mappings::File{size, path, content_of(st)});
+  if (!state.empty()) all.shared[state] = made;
+  return Bytes{{static_cast<const std::byte*>(p), size}, made};
 }
 
 }  // namespace moka

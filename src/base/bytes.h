@@ -27,7 +27,8 @@ struct Bytes {
   static Bytes from(std::string text);
 };
 
-/// Maps a regular file read-only. Errors: not_found, io (not a regular file, permission).
+/// Maps a regular file read-only. A file that is mapped already is not mapped again, unless it has changed since, or is
+/// small and changed in the moment before it was mapped. Errors: not_found, io (not a regular file, permission).
 Result<Bytes> map_file(const std::string& path);
 
 /// Reads all pages of [data, data + size) that lie in a mapped file at once. Ignores other memory.

@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -41,6 +42,16 @@ std::shared_ptr<std::byte> map_large(size_t bytes, int flags) {
   if (before < kHugePage) ::munmap(first + before + size, kHugePage - before);
   ::madvise(first + before, size, MADV_HUGEPAGE);
   return {first + before, [size](std::byte* q) { ::munmap(q, size); }};
+}
+
+constexpr size_t kOwnPages = size_t{256} << 10;  // size of pieces whose pages are freed before the others'
+
+/// Frees the pages that lie entirely in [data, data + size).
+void drop_whole_pages(std::byte* data, size_t size) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<uintptr_t>(data);
+  const uintptr_t begin = round_up(first, page), end = (first + size) / page * page;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace
@@ -86,9 +97,10 @@ std::shared_ptr<std::byte> PiecePool::take(size_t bytes) {
     size_ = size;
     total_ += size;
   }
-  std::shared_ptr<std::byte> piece(current_, current_.get() + used_);
+  std::byte* const at = current_.get() + used_;
   used_ += needed;
-  return piece;
+  if (needed < kOwnPages) return {current_, at};
+  return {at, [needed, chunk = current_](std::byte* piece) { drop_whole_pages(piece, needed); }};
 }
 
 }  // namespace moka

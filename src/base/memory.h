@@ -20,8 +20,8 @@ void trim_heap();
 size_t heap_in_use();
 
 /// Cuts pieces out of large allocations, so that many small pieces share huge pages. Allocations are larger than what
-/// is needed, because memory that no piece uses is only an address. An allocation is freed when all its pieces are.
-/// Thread-safe.
+/// is needed, because memory that no piece uses is only an address. The pages of a large piece are freed with it, an
+/// allocation when all its pieces are. Thread-safe.
 class PiecePool {
  public:
   /// A 64-byte aligned piece, followed by 64 readable bytes. Null when memory is exhausted.

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -33,6 +34,32 @@ TEST(Memory, PiecesAreAlignedAndApart) {
       EXPECT_EQ(static_cast<size_t>(pieces[i].get()[at]), i + 1) << "piece " << i << ", byte " << at;
   }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/// A small piece that is still used does not keep the memory of a large one.
+TEST(Memory, PagesOfALargePieceAreFreedWithIt) {
+  constexpr size_t kBytes = size_t{8} << 20;
+  PiecePool pool;
+  const auto small = pool.take(100);
+  auto large = pool.take(kBytes), other = pool.take(kBytes);
+  std::memset(small.get(), 1, 100);
+  std::memset(large.get(), 2, kBytes);
+  std::memset(other.get(), 3, kBytes);
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const auto first = (reinterpret_cast<uintptr_t>(large.get()) + page - 1) / page * page;
+  const auto resident = [&] {
+    std::vector<unsigned char> pages(kBytes / page - 1);
+    EXPECT_EQ(mincore(reinterpret_cast<void*>(first), pages.size() * page, pages.data()), 0);
+    return std::count_if(pages.begin(), pages.end(), [](unsigned char p) { return (p & 1) != 0; });
+  };
+  EXPECT_EQ(static_cast<size_t>(resident()), kBytes / page - 1);
+  large.reset();
+  EXPECT_EQ(resident(), 0);
+  EXPECT_EQ(small.get()[99], std::byte{1});
+  EXPECT_EQ(other.get()[0], std::byte{3});
+  EXPECT_EQ(other.get()[kBytes - 1], std::byte{3});
+}
+#endif
 
 TEST(Memory, ZerosAreAlignedAndZero) {
   for (size_t bytes : {size_t{0}, size_t{1}, size_t{1000}, size_t{3} << 20}) {

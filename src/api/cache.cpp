@@ -97,9 +97,8 @@ Result<PackedWeights> packed_weights_for(const ModelConfiguration& configuration
   if (out.folder.empty()) return out;
   auto content = runtime::content_of_model(model, out.folder);
   if (content.ok()) {
-    std::string scope =
-        cat(content->digest, "\nfunction ", configuration.function_name, "\nthreads ", threads, "\nexact ",
-            configuration.precision == Precision::exact, "\noptimize ", configuration.optimize);
+    std::string scope = cat(content->digest, "\nthreads ", threads, "\nexact ",
+                            configuration.precision == Precision::exact, "\noptimize ", configuration.optimize);
     for (const kernel::Device* d : devices) {
       const auto* packing = dynamic_cast<const kernel::Packing*>(d);
       scope += cat("\n", d->name(), " ", packing != nullptr ? packing->packing() : d->identity());

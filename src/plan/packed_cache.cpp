@@ -1,20 +1,60 @@
 #include "plan/packed_cache.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
 namespace moka::plan {
+
+namespace {
+
+/// Lets one model at a time, of all processes, add to the files of a folder, so that each keeps what the others added.
+/// Waits two seconds at most, and does without where the file system has no locks.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::filesystem::path& folder)
+      : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    using namespace std::chrono_literals;
+    const auto until = std::chrono::steady_clock::now() + 2s;
+    while (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK &&
+           std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(5ms);
+  }
+  ~FolderLock() {
+    if (descriptor_ < 0) return;
+    ::flock(descriptor_, LOCK_UN);  // a process forked meanwhile has the descriptor, too
+    ::close(descriptor_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  const int descriptor_;
+};
+
+}  // namespace
 
 PackedCache::PackedCache(std::string path, std::string scope, std::string model,
                          std::map<std::string, std::string> files)
     : path_(std::move(path)), scope_(std::move(scope)), model_(std::move(model)), files_(std::move(files)) {
-  auto file = map_file(path_);
-  if (!file.ok()) {
-    if (file.error().code() != ErrorCode::not_found) remark_ = file.error().to_string();
-    return;
-  }
-  auto parsed = parse_packed_file(*file);
-  if (!parsed.ok())
-    remark_ = cat("'", path_, "' is made anew: ", parsed.error().to_string());
-  else if (parsed->scope == scope_)
-    file_ = std::move(*parsed);
+  auto file = read();
+  if (file.ok())
+    file_ = std::move(*file);
+  else if (file.error().code() == ErrorCode::malformed || file.error().code() == ErrorCode::unsupported)
+    remark_ = cat("'", path_, "' is made anew: ", file.error().to_string());
+  else if (file.error().code() != ErrorCode::not_found)
+    remark_ = file.error().to_string();
+}
+
+Result<PackedFile> PackedCache::read() const {
+  PackedFile file = MOKA_TRY(parse_packed_file(MOKA_TRY(map_file(path_))));
+  if (file.scope != scope_) file.entries.clear();
+  return file;
 }
 
 std::shared_ptr<const std::byte> PackedCache::find(const std::string& key, size_t size) {
@@ -28,6 +68,7 @@ std::shared_ptr<const std::byte> PackedCache::find(const std::string& key, size_
   const bool whole = e.whole();
   std::lock_guard lock(mutex_);
   if (!whole) {
+    damaged_.insert(key);
     remark_ = cat("'", path_, "' is made anew: some of it is damaged");
     return nullptr;
   }
@@ -46,14 +87,21 @@ const std::string* PackedCache::name_of(const std::string& content) const {
 
 void PackedCache::add(const std::string& key, std::shared_ptr<const std::byte> bytes, size_t size) {
   std::lock_guard lock(mutex_);
-  if (used_.try_emplace(key, Used{std::move(bytes), size}).second) dirty_ = true;
+  if (!used_.try_emplace(key, Used{std::move(bytes), size}).second) return;
+  const auto there = file_.entries.find(key);
+  if (there == file_.entries.end() || there->second.bytes.size() != size || damaged_.contains(key)) dirty_ = true;
 }
 
 bool PackedCache::save() {
   if (!dirty_.exchange(false)) return false;
+  const FolderLock one(std::filesystem::path(path_).parent_path());
+  const Result<PackedFile> now = read();
   std::lock_guard lock(mutex_);
   std::vector<PackedPiece> pieces;
   for (const auto& [key, used] : used_) pieces.push_back({key, {used.bytes.get(), used.size}});
+  if (now.ok())
+    for (const auto& [key, entry] : now->entries)
+      if (!used_.contains(key) && entry.whole()) pieces.push_back({key, entry.bytes.span});
   const Status s = write_packed_file(path_, scope_, model_, pieces);
   if (!s.ok()) remark_ = cat("packed weights are not kept: ", s.error().to_string());
   return s.ok();

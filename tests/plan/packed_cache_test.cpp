@@ -102,17 +102,47 @@ TEST_F(PackedCacheFile, GivesBackWhatWasAdded) {
   EXPECT_FALSE(cache.save());
 }
 
-TEST_F(PackedCacheFile, KeepsWhatIsUsedAndWhatIsNew) {
+/// Other functions of the model may need what this one does not use.
+TEST_F(PackedCacheFile, KeepsWhatItHasAndWhatIsNew) {
   plant();
-  PackedCache cache(path_, "scope", "model");
+  PackedCache cache(path_, "scope", "model"), other(path_, "scope", "model");
   const auto one = cache.find("one", 5);
   cache.add("three", bytes("third"), 5);
   EXPECT_TRUE(cache.save());
   EXPECT_EQ(std::memcmp(one.get(), "first", 5), 0);
+  other.add("four", bytes("4th"), 3);
+  EXPECT_TRUE(other.save());
   PackedCache again(path_, "scope", "model");
   EXPECT_EQ(found(again, "one", 5), "first");
+  EXPECT_EQ(found(again, "two", 1000), std::string(1000, 'x'));
   EXPECT_EQ(found(again, "three", 5), "third");
-  EXPECT_EQ(again.find("two", 1000), nullptr);
+  EXPECT_EQ(found(again, "four", 3), "4th");
+}
+
+/// A damaged entry that this model does not use is not written again as if it were whole.
+TEST_F(PackedCacheFile, DropsDamageThatNobodyHasNoticed) {
+  plant();
+  std::string bad = text();
+  bad[bad.find("first")] = 'F';
+  write(bad);
+  {
+    PackedCache cache(path_, "scope", "model");
+    cache.add("three", bytes("third"), 5);
+    EXPECT_TRUE(cache.save());
+  }
+  PackedCache again(path_, "scope", "model");
+  EXPECT_EQ(again.find("one", 5), nullptr);
+  EXPECT_EQ(again.remark(), "");
+  EXPECT_EQ(found(again, "two", 1000), std::string(1000, 'x'));
+  EXPECT_EQ(found(again, "three", 5), "third");
+}
+
+/// What another model of the process holds may be in the file already.
+TEST_F(PackedCacheFile, WritesNothingThatTheFileHas) {
+  plant();
+  PackedCache cache(path_, "scope", "model");
+  cache.add("one", bytes("first"), 5);
+  EXPECT_FALSE(cache.save());
 }
 
 TEST_F(PackedCacheFile, OfAnotherScopeIsReplaced) {

@@ -82,6 +82,9 @@ struct MemoryUse {
   /// By how much the heap grew while the model was loaded: the program, plans, small constants, generated code. Counts
   /// what other threads allocated meanwhile.
   size_t heap = 0;
+  /// Packed weights and constants that this model uses, but another model or function of the same file made. They are
+  /// part of the other's figures, and not of `total`.
+  size_t shared = 0;
   size_t total() const { return mapped + packed + constants + arenas + heap; }
 };
 

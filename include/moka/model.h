@@ -59,7 +59,8 @@ struct ModelConfiguration {
   /// Processor numbers of the operating system on which worker threads run. The thread that loads or predicts stays
   /// where its caller bound it. Empty: the workers run where the caller's thread may run.
   std::vector<int> processors;
-  /// Limit in bytes on what a model can make Moka allocate, not counting weights in mapped files; 0: no limit.
+  /// Limit in bytes on what a model can make Moka allocate, not counting weights in mapped files and what another model
+  /// of the same file has packed; 0: no limit.
   size_t memory_budget = 0;
   int64_t loop_limit = 1'000'000;  ///< iterations of one loop before the prediction fails
   size_t cached_shapes = 8;        ///< number of input shapes whose plans are kept
@@ -162,6 +163,7 @@ struct LoadTimes {
   double pack = 0;          ///< packing weights and generating kernel code, on all threads
   size_t packed_bytes = 0;  ///< size of the weights packed while loading; later predictions pack others
   size_t cached_bytes = 0;  ///< size of the packed weights that came from the cache
+  size_t shared_bytes = 0;  ///< size of the packed weights that another model of the same file had packed
 };
 
 /// Receives the result of an operation: the operation's name in the source model, the value's name, its elements.

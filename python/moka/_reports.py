@@ -98,7 +98,8 @@ def step_html(step: Any) -> str:
 def _time_facts(times: Any) -> List[Tuple[str, str]]:
     names = ("open", "import", "passes", "plan", "pack", "total")
     facts = [(n, duration(getattr(times, n + "_" if n == "import" else n))) for n in names]
-    facts += [(n, size(b)) for n, b in (("packed", times.packed_bytes), ("from cache", times.cached_bytes)) if b]
+    held = (("packed", times.packed_bytes), ("from cache", times.cached_bytes), ("shared", times.shared_bytes))
+    facts += [(n, size(b)) for n, b in held if b]
     return facts
 
 

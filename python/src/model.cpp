@@ -164,7 +164,8 @@ void bind_model(nb::module_& m) {
       .def_ro("pack", &LoadTimes::pack)
       .def_ro("total", &LoadTimes::total)
       .def_ro("packed_bytes", &LoadTimes::packed_bytes)
-      .def_ro("cached_bytes", &LoadTimes::cached_bytes);
+      .def_ro("cached_bytes", &LoadTimes::cached_bytes)
+      .def_ro("shared_bytes", &LoadTimes::shared_bytes);
 
   nb::class_<State>(m, "State", "Core ML's MLState: the buffers of a stateful model. One prediction at a time.")
       .def(

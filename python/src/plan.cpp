@@ -114,6 +114,8 @@ void bind_plan(nb::module_& m) {
       .def_ro("constants", &MemoryUse::constants, "Other large constants.")
       .def_ro("arenas", &MemoryUse::arenas, "Values of predictions, and converted inputs.")
       .def_ro("heap", &MemoryUse::heap, "By how much the heap grew while the model was loaded.")
+      .def_ro("shared", &MemoryUse::shared,
+              "Packed weights and constants that another model of the same file made; not part of total.")
       .def_prop_ro("total", &MemoryUse::total);
 
   nb::class_<ComputePlan> plan(m, "ComputePlan", "Where everything runs and why.");

@@ -163,6 +163,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   const plan::ConstantPool& pool = *impl->model->plan_options().constants;
   times.pack = pool.prepare_seconds();
   times.packed_bytes = pool.packed_bytes();
+  times.shared_bytes = pool.shared_bytes();
   if (pool.cache() != nullptr) times.cached_bytes = pool.cache()->found_bytes();
   times.plan = seconds_since(start) - times.pack;
   times.total = times.open + times.import + times.passes + times.plan + times.pack;

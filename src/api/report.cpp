@@ -296,6 +296,7 @@ ComputePlan report(const runtime::Model& model, const plan::Plan& plan, const St
     if (w.storage == "file") out.memory.mapped += w.bytes;
   out.memory.packed = out.packed_bytes + out.cached_bytes;
   out.memory.constants = model.plan_options().constants->kept_bytes();
+  out.memory.shared = pool.shared_bytes();
   out.memory.arenas = model.session_bytes();
   return out;
 }

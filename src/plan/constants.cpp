@@ -40,7 +40,7 @@ bool ConstantPool::is_constant(const ir::Value& value) { return constant_within(
 Result<ir::Tensor> ConstantPool::evaluate(const ir::Value& value, int depth) {
   {
     std::lock_guard lock(mutex_);
-    if (auto it = kept_.find(&value); it != kept_.end()) return it->second;
+    if (auto it = kept_.find(&value); it != kept_.end()) return it->second.tensor;
   }
   if (value.constant() != nullptr) {
     if (value.constant()->tensor.empty_handle())
@@ -60,20 +60,27 @@ Result<ir::Tensor> ConstantPool::evaluate(const ir::Value& value, int depth) {
 }
 
 Result<ir::Tensor> ConstantPool::get(const ir::Value& value, bool keep) {
-  ir::Tensor t = MOKA_TRY(evaluate(value, kMaxDepth));
-  if (!keep || value.constant() != nullptr) return t;
+  if (!keep || value.constant() != nullptr) return evaluate(value, kMaxDepth);
+  const std::shared_ptr<Packed> there = entry(value, "value", 0);
+  std::lock_guard making(there->mutex);
+  const bool is_new = there->value.empty_handle();
+  if (is_new) {
+    ir::Tensor t = MOKA_TRY(evaluate(value, kMaxDepth));
+    if (budget_) MOKA_TRY(budget_->take(t.bytes(), cat("constant '", value.name, "'")));
+    there->value = std::move(t);
+  }
+  const bool is_own = count(*there, there->value.bytes(), is_new);
   std::lock_guard lock(mutex_);
-  if (auto it = kept_.find(&value); it != kept_.end()) return it->second;
-  if (budget_) MOKA_TRY(budget_->take(t.bytes(), cat("constant '", value.name, "'")));
-  return kept_.emplace(&value, std::move(t)).first->second;
+  return kept_.try_emplace(&value, Kept{there->value, is_own}).first->second.tensor;
 }
 
 size_t ConstantPool::kept_bytes() {
   constexpr size_t kMapped = size_t{2} << 20;  // as in allocate_zeros
   size_t n = 0;
   std::lock_guard lock(mutex_);
-  for (const auto& [value, tensor] : kept_)
-    if (tensor.bytes() >= kMapped && !place_in_file(tensor.data(), tensor.bytes())) n += tensor.bytes();
+  for (const auto& [value, kept] : kept_)
+    if (kept.is_own && kept.tensor.bytes() >= kMapped && !place_in_file(kept.tensor.data(), kept.tensor.bytes()))
+      n += kept.tensor.bytes();
   return n;
 }
 
@@ -92,17 +99,24 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack(const ir::Value& val
   });
 }
 
-std::shared_ptr<Packed> ConstantPool::entry(const ir::Value& value, std::string_view key, size_t bytes) {
+std::shared_ptr<Packed> ConstantPool::entry(const ir::Value& value, std::string_view key, size_t bytes,
+                                            PackedStore::Sharing sharing) {
   std::lock_guard lock(mutex_);
   std::shared_ptr<Packed>& e = packed_[std::pair(&value, std::string(key))];
   if (e != nullptr) return e;
-  std::vector<ir::Tensor> sources;
-  const std::string identity = store_ == nullptr ? std::string() : identity_of(value, sources);
-  if (identity.empty())
+  Identity identity = store_ == nullptr ? Identity() : identity_of(value);
+  if (identity.text.empty())
     e = std::make_shared<Packed>();
   else
-    e = store_->entry(cat(key, " of ", bytes, " from ", identity), std::move(sources));
+    e = store_->entry(cat(key, " of ", bytes), std::move(identity), sharing);
   return e;
+}
+
+bool ConstantPool::count(const Packed& entry, size_t bytes, bool is_own) {
+  std::lock_guard lock(mutex_);
+  if (!counted_.insert(&entry).second) return false;
+  if (!is_own) shared_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  return is_own;
 }
 
 bool ConstantPool::is_packed(const ir::Value& value, std::string_view key, size_t bytes) {
@@ -117,8 +131,13 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Val
   std::string lasting = cache_ ? lasting_identity_of(value, *cache_) : std::string();
   if (!lasting.empty()) lasting = cat(key, " of ", bytes, " from ", lasting);
   std::lock_guard lock(packed->mutex);
-  if (packed->bytes == nullptr && !lasting.empty()) packed->bytes = cache_->find(lasting, bytes);
+  bool is_found = false;
+  if (packed->bytes == nullptr && !lasting.empty()) {
+    packed->bytes = cache_->find(lasting, bytes);
+    is_found = packed->bytes != nullptr;
+  }
   if (packed->bytes != nullptr) {
+    count(*packed, bytes, is_found);
     if (!lasting.empty()) cache_->add(lasting, packed->bytes, bytes);
     return packed->bytes;
   }
@@ -129,6 +148,7 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Val
   MOKA_TRY(fill(to.get()));
   packed_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   packed->bytes = std::move(to);
+  count(*packed, bytes, true);
   if (!lasting.empty()) cache_->add(lasting, packed->bytes, bytes);
   return packed->bytes;
 }
@@ -150,12 +170,15 @@ Result<std::shared_ptr<const kernel::Buffer>> upload_to(const kernel::Memory& me
 Result<std::shared_ptr<const kernel::Buffer>> ConstantPool::upload(const ir::Value& value, const kernel::Memory& memory,
                                                                    std::string_view key, size_t bytes,
                                                                    const FillStored& fill) {
-  const std::shared_ptr<Packed> packed = entry(value, key, bytes);
+  // Other models of the process may outlive the device, or use it after it failed.
+  const std::shared_ptr<Packed> packed = entry(value, key, bytes, PackedStore::Sharing::store);
   std::lock_guard lock(packed->mutex);
-  if (packed->buffer == nullptr) {
+  const bool is_new = packed->buffer == nullptr;
+  if (is_new) {
     packed->buffer = MOKA_TRY_IN(upload_to(memory, bytes, fill), cat("constant '", value.name, "'"));
     packed_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   }
+  count(*packed, bytes, is_new);
   return packed->buffer;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -27,8 +28,8 @@ Result<std::shared_ptr<const kernel::Buffer>> upload_to(const kernel::Memory& me
 /// They are expanded on demand, packed once per (value, key), and shared by all plans of a model. Thread-safe.
 class ConstantPool {
  public:
-  /// `store` holds what other functions of the same file packed, `cache` what earlier processes packed. Either may be
-  /// null.
+  /// `store` holds what other functions and models of the same file packed, `cache` what earlier processes packed.
+  /// Either may be null.
   explicit ConstantPool(std::shared_ptr<MemoryBudget> budget, std::shared_ptr<PackedStore> store = nullptr,
                         std::shared_ptr<PackedCache> cache = nullptr)
       : budget_(std::move(budget)), store_(std::move(store)), cache_(std::move(cache)) {}
@@ -62,6 +63,8 @@ class ConstantPool {
   PackedCache* cache() const { return cache_.get(); }
   /// Does not count constants that the store or the cache already had.
   size_t packed_bytes() const { return packed_bytes_.load(std::memory_order_relaxed); }
+  /// Packed constants and values that another pool had made. No other figure counts them.
+  size_t shared_bytes() const { return shared_bytes_.load(std::memory_order_relaxed); }
   /// Values that `get` keeps and that are too large for the heap.
   size_t kept_bytes();
   /// Seconds spent on preparing kernels so far.
@@ -70,15 +73,23 @@ class ConstantPool {
 
  private:
   Result<ir::Tensor> evaluate(const ir::Value& value, int depth);
-  std::shared_ptr<Packed> entry(const ir::Value& value, std::string_view key, size_t bytes);
+  std::shared_ptr<Packed> entry(const ir::Value& value, std::string_view key, size_t bytes,
+                                PackedStore::Sharing sharing = PackedStore::Sharing::process);
+  /// Counts an entry that this pool made, or else that it shares, once. Returns whether the pool made it.
+  bool count(const Packed& entry, size_t bytes, bool is_own);
   std::shared_ptr<MemoryBudget> budget_;
   std::shared_ptr<PackedStore> store_;
   std::shared_ptr<PackedCache> cache_;
   PiecePool memory_;
   std::mutex mutex_;  ///< guards the maps
-  std::map<const ir::Value*, ir::Tensor> kept_;
+  struct Kept {
+    ir::Tensor tensor;
+    bool is_own;  ///< no other pool and no other value had it
+  };
+  std::map<const ir::Value*, Kept> kept_;
   std::map<std::pair<const ir::Value*, std::string>, std::shared_ptr<Packed>> packed_;
-  std::atomic<size_t> packed_bytes_{0};
+  std::set<const Packed*> counted_;  ///< of those in packed_
+  std::atomic<size_t> packed_bytes_{0}, shared_bytes_{0};
   std::atomic<double> prepare_seconds_{0};
 };
 

@@ -1,7 +1,11 @@
 #include "plan/packed_store.h"
 
+#include <pthread.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 
 #include "base/bytes.h"
 #include "base/checksum.h"
@@ -52,25 +56,70 @@ bool describe(const ir::Value& value, int depth, std::string& text, const NameOf
   return true;
 }
 
-}  // namespace
-
-std::shared_ptr<Packed> PackedStore::entry(const std::string& key, std::vector<ir::Tensor> sources) {
-  std::lock_guard lock(mutex_);
-  std::weak_ptr<Packed>& there = packed_[key];
-  if (auto p = there.lock()) return p;
-  auto p = std::make_shared<Packed>();
-  p->sources = std::move(sources);
-  there = p;
-  return p;
+std::string digest_of(const ir::Tensor& t) {
+  Digest digest;
+  digest.add({static_cast<const std::byte*>(t.data()), t.bytes()});
+  return digest.text();
 }
 
-std::string identity_of(const ir::Value& value, std::vector<ir::Tensor>& sources) {
-  std::string text;
+}  // namespace
+
+struct PackedStore::Entries {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<Packed>> all;
+
+  static std::shared_ptr<Packed> take(const std::shared_ptr<Entries>& from, const std::string& key,
+                                      std::vector<ir::Tensor> sources) {
+    // Both outlive the lock, which the destructor of an entry takes.
+    std::shared_ptr<Packed> there;
+    const std::shared_ptr<Packed> made(new Packed, [from, key](const Packed* p) {
+      delete p;
+      std::lock_guard lock(from->mutex);
+      // A later entry may have taken the place.
+      if (const auto it = from->all.find(key); it != from->all.end() && it->second.expired()) from->all.erase(it);
+    });
+    std::lock_guard lock(from->mutex);
+    std::weak_ptr<Packed>& at = from->all[key];
+    if ((there = at.lock()) != nullptr) return there;
+    made->sources = std::move(sources);
+    at = made;
+    return made;
+  }
+
+  /// A forked child makes its own: a thread that was packing in the parent is not there to finish.
+  static const std::shared_ptr<Entries>& of_process() {
+    static const std::shared_ptr<Entries>& entries = *[] {
+      static auto* made = new std::shared_ptr<Entries>(std::make_shared<Entries>());
+      pthread_atfork([] { (*made)->mutex.lock(); }, [] { (*made)->mutex.unlock(); },
+                     [] {
+                       (*made)->all.clear();
+                       (*made)->mutex.unlock();
+                     });
+      return made;
+    }();
+    return entries;
+  }
+};
+
+PackedStore::PackedStore() : own_(std::make_shared<Entries>()) {}
+
+std::shared_ptr<Packed> PackedStore::entry(const std::string& key, Identity identity, Sharing sharing) {
+  const auto is_in_file = [](const ir::Tensor& t) { return place_in_file(t.data(), t.bytes()).has_value(); };
+  const bool by_all = sharing == Sharing::process && !identity.sources.empty() &&
+                      std::all_of(identity.sources.begin(), identity.sources.end(), is_in_file);
+  return Entries::take(by_all ? Entries::of_process() : own_, cat(key, " from ", identity.text),
+                       std::move(identity.sources));
+}
+
+Identity identity_of(const ir::Value& value) {
+  Identity out;
   const auto name_of = [&](const ir::Tensor& t) {
-    sources.push_back(t);
+    if (t.bytes() <= kDigested && !place_in_file(t.data(), t.bytes())) return digest_of(t);
+    out.sources.push_back(t);
     return cat(reinterpret_cast<uintptr_t>(t.data()));
   };
-  return describe(value, kMaxKeyDepth, text, name_of) ? text : std::string();
+  if (!describe(value, kMaxKeyDepth, out.text, name_of)) out.text.clear();
+  return out;
 }
 
 std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache) {
@@ -79,10 +128,7 @@ std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache
     const auto place = place_in_file(t.data(), t.bytes());
     const std::string* name = place ? cache.name_of(place->content) : nullptr;
     if (name != nullptr) return cat("'", *name, "' at ", place->offset);
-    if (t.bytes() > kDigested) return std::string();
-    Digest digest;
-    digest.add({static_cast<const std::byte*>(t.data()), t.bytes()});
-    return digest.text();
+    return t.bytes() > kDigested ? std::string() : digest_of(t);
   };
   return describe(value, kMaxKeyDepth, text, name_of) ? text : std::string();
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,23 +16,34 @@ struct Packed {
   std::mutex mutex;  ///< held while the entry is made, so that other entries are not blocked
   std::shared_ptr<const std::byte> bytes;
   std::shared_ptr<const kernel::Buffer> buffer;  ///< used instead of bytes for a device's memory
+  ir::Tensor value;                              ///< used instead of bytes for a value that is not packed
   std::vector<ir::Tensor> sources;               ///< tensors whose addresses identify the entry
 };
 
-/// Packed constants of all functions of one file. Bytes made in the same way from the same data exist once, as long as
-/// they are in use. Thread-safe.
-class PackedStore {
- public:
-  std::shared_ptr<Packed> entry(const std::string& key, std::vector<ir::Tensor> sources);
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::weak_ptr<Packed>> packed_;
+/// How a constant value is made.
+struct Identity {
+  std::string text;                 ///< equal values have equal texts; empty: unknown
+  std::vector<ir::Tensor> sources;  ///< large tensors that the text calls by their addresses; they must outlive it
 };
 
-/// A text that describes how a constant value is made. Equal values have equal texts. The text identifies large tensors
-/// by their addresses, so `sources` must outlive it. Empty: unknown.
-std::string identity_of(const ir::Value& value, std::vector<ir::Tensor>& sources);
+/// Packed constants of all functions and configurations of one opened file. Bytes made in the same way from the same
+/// data exist once, as long as they are in use. What is made from mapped files alone is shared by all stores of the
+/// process, because map_file maps an unchanged file once. Thread-safe.
+class PackedStore {
+ public:
+  enum class Sharing { process, store };
+  PackedStore();
+  /// `key`: what is made from the value.
+  std::shared_ptr<Packed> entry(const std::string& key, Identity identity, Sharing sharing);
+
+  struct Entries;
+
+ private:
+  const std::shared_ptr<Entries> own_;
+};
+
+/// Tensors of no file are described by their elements, or above 64 KiB by their addresses.
+Identity identity_of(const ir::Value& value);
 /// The same for a file of packed constants: large tensors are described by where they are in the model's files, or up
 /// to 64 KiB by a digest. Empty when a larger one is in none of them.
 std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache);

@@ -14,6 +14,7 @@ import pytest
 from conftest import program, relu
 
 import moka
+from moka import build
 
 
 def test_predicts_with_arrays_of_any_type_and_strides(numbers):
@@ -185,13 +186,44 @@ def test_pins_of_devices(models):
 
 def test_packed_weights_are_kept(models, tmp_path):
     path = models / "basic_pitch" / "nmp.mlpackage"
-    first, again, plain = (moka.Model(path, cache=cache, threads=1) for cache in (tmp_path, tmp_path, "off"))
-    assert first.cache_file == again.cache_file and not plain.cache_file
-    assert first.load_times.cached_bytes == 0 < again.load_times.cached_bytes
+    first = moka.Model(path, cache=tmp_path, threads=1)
+    file, times, inputs = first.cache_file, first.load_times, first.random_inputs()
+    expected = first.predict(inputs)
+    del first
+    again = moka.Model(path, cache=tmp_path, threads=1)
+    assert file == again.cache_file
+    assert times.cached_bytes == 0 < again.load_times.cached_bytes
     assert again.explain().cached_bytes == again.load_times.cached_bytes
-    inputs = plain.random_inputs()
-    for name, expected in plain.predict(inputs).items():
-        np.testing.assert_array_equal(again.predict(inputs)[name], expected)
+    assert not moka.Model(path, cache="off").cache_file
+    for name, value in expected.items():
+        np.testing.assert_array_equal(again.predict(inputs)[name], value)
+
+
+def two_functions(path):
+    """Both multiply by a weight of 2 MiB; `negative` also changes the sign."""
+    weight = (np.arange(512 * 1024) % 7 - 3).reshape(512, 1024).astype(np.float32)
+    program = build.Program("ios18")
+    for name in ("plain", "negative"):
+        program.function(name)
+        y = program.linear(x=program.input("x", build.array((8, 1024))), weight=weight)
+        program.output(program.mul(x=y, y=-1.0) if name == "negative" else y, "y")
+    program.save(path)
+    return weight
+
+
+def test_functions_of_one_file_share_weights(tmp_path):
+    path = tmp_path / "two.mlpackage"
+    weight = two_functions(path)
+    plain, negative = (moka.Model(path, function=f, pack_while_loading=True) for f in ("plain", "negative"))
+    assert plain.load_times.packed_bytes >= weight.nbytes and plain.load_times.shared_bytes == 0
+    assert negative.load_times.packed_bytes == 0
+    assert negative.load_times.shared_bytes == plain.load_times.packed_bytes
+    assert ", shared 2" in str(negative.load_times)
+    memory = negative.explain().memory
+    assert (memory.packed, memory.shared) == (0, plain.load_times.packed_bytes)
+    x = (np.arange(8 * 1024) % 5).reshape(8, 1024).astype(np.float32)
+    for model, sign in ((plain, 1), (negative, -1)):
+        np.testing.assert_array_equal(model.predict({"x": x})["y"], sign * (x @ weight.T))
 
 
 def test_intermediates_show_every_operation():

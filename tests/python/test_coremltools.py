@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -103,6 +104,70 @@ def test_compiled_models(tmp_path):
     np.testing.assert_array_equal(moka.Model(compiled).predict(x)["y"], expected)
     del model
     assert not os.path.exists(folder)
+
+
+def two_functions(folder):
+    """A package of two functions with one weight of 2 MiB, compiled by coremltools."""
+    weight = (np.arange(512 * 1024) % 7 - 3).reshape(512, 1024).astype(np.float32)
+    descriptor = ct.utils.MultiFunctionDescriptor()
+    for name in ("plain", "positive"):
+
+        @mb.program(input_specs=[mb.TensorSpec(shape=(8, 1024))], opset_version=ct.target.iOS18)
+        def prog(x):
+            y = mb.linear(x=x, weight=weight, name="y" if name == "plain" else "product")
+            return y if name == "plain" else mb.relu(x=y, name="y")
+
+        path = str(folder / f"{name}.mlpackage")
+        ct.convert(
+            prog, minimum_deployment_target=ct.target.iOS18, compute_precision=ct.precision.FLOAT32, skip_model_load=True
+        ).save(path)
+        descriptor.add_function(path, "main", name)
+    descriptor.default_function_name = "plain"
+    ct.utils.save_multifunction(descriptor, str(folder / "two.mlpackage"))
+    return str(folder / "two.mlpackage"), weight
+
+
+def test_functions_share_weights_and_the_compiled_folder(tmp_path):
+    path, weight = two_functions(tmp_path)
+    time.sleep(0.03)  # a package that changed a moment ago may be changing still
+    plain, positive = (ct.models.MLModel(path, function_name=f) for f in ("plain", "positive"))
+    x = {"x": (np.arange(8 * 1024) % 5).reshape(8, 1024).astype(np.float32)}
+    expected = x["x"] @ weight.T
+    for model, answer in ((plain, expected), (positive, np.maximum(expected, 0))):
+        for _ in range(8):
+            np.testing.assert_array_equal(model.predict(x)["y"], answer)
+    proxies = [model.__proxy__ for model in (plain, positive)]
+    assert proxies[0]._path == proxies[1]._path
+    times = ct.models.MLModel(path, function_name="positive").__proxy__._model.load_times
+    assert times.shared_bytes >= weight.nbytes and times.packed_bytes == 0
+
+    # Each model's folder is its own, because callers move it away.
+    shared = proxies[0]._path
+    folders = [model.get_compiled_model_path() for model in (plain, positive)]
+    assert len({shared, *folders}) == 3
+    shutil.rmtree(folders[0])
+    later = ct.models.MLModel(path, function_name="plain")
+    np.testing.assert_array_equal(later.predict(x)["y"], expected)
+    copy = ct.models.CompiledMLModel(folders[1], function_name="positive")
+    np.testing.assert_array_equal(copy.predict(x)["y"], np.maximum(expected, 0))
+    del plain, positive, proxies, model, later
+    assert not any(os.path.exists(f) for f in (shared, *folders))
+
+
+def test_a_package_that_changed_is_compiled_anew(tmp_path):
+    path, weight = two_functions(tmp_path)
+    time.sleep(0.03)
+    before = ct.models.MLModel(path, function_name="plain")
+    weights = os.path.join(path, "Data", "com.apple.CoreML", "weights", "weight.bin")
+    stat = os.stat(weights)
+    with open(weights, "r+b") as f:
+        f.seek(f.read().index(weight.tobytes()))
+        f.write((2 * weight).tobytes())
+    os.utime(weights, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    after = ct.models.MLModel(path, function_name="plain")
+    x = {"x": (np.arange(8 * 1024) % 5).reshape(8, 1024).astype(np.float32)}
+    np.testing.assert_array_equal(before.predict(x)["y"], x["x"] @ weight.T)
+    np.testing.assert_array_equal(after.predict(x)["y"], 2 * (x["x"] @ weight.T))
 
 
 def test_executorch_moves_the_compiled_folder(tmp_path):

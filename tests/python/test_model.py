@@ -200,13 +200,13 @@ def test_packed_weights_are_kept(models, tmp_path):
 
 
 def two_functions(path):
-    """Both multiply by a weight of 2 MiB; `negative` also changes the sign."""
+    """Both multiply by a weight of 2 MiB; `positive` drops what is negative."""
     weight = (np.arange(512 * 1024) % 7 - 3).reshape(512, 1024).astype(np.float32)
     program = build.Program("ios18")
-    for name in ("plain", "negative"):
+    for name in ("plain", "positive"):
         program.function(name)
         y = program.linear(x=program.input("x", build.array((8, 1024))), weight=weight)
-        program.output(program.mul(x=y, y=-1.0) if name == "negative" else y, "y")
+        program.output(program.relu(x=y) if name == "positive" else y, "y")
     program.save(path)
     return weight
 
@@ -214,16 +214,16 @@ def two_functions(path):
 def test_functions_of_one_file_share_weights(tmp_path):
     path = tmp_path / "two.mlpackage"
     weight = two_functions(path)
-    plain, negative = (moka.Model(path, function=f, pack_while_loading=True) for f in ("plain", "negative"))
+    plain, positive = (moka.Model(path, function=f, pack_while_loading=True) for f in ("plain", "positive"))
     assert plain.load_times.packed_bytes >= weight.nbytes and plain.load_times.shared_bytes == 0
-    assert negative.load_times.packed_bytes == 0
-    assert negative.load_times.shared_bytes == plain.load_times.packed_bytes
-    assert ", shared 2" in str(negative.load_times)
-    memory = negative.explain().memory
+    assert positive.load_times.packed_bytes == 0
+    assert positive.load_times.shared_bytes == plain.load_times.packed_bytes
+    assert ", shared 2" in str(positive.load_times)
+    memory = positive.explain().memory
     assert (memory.packed, memory.shared) == (0, plain.load_times.packed_bytes)
     x = (np.arange(8 * 1024) % 5).reshape(8, 1024).astype(np.float32)
-    for model, sign in ((plain, 1), (negative, -1)):
-        np.testing.assert_array_equal(model.predict({"x": x})["y"], sign * (x @ weight.T))
+    for model, expected in ((plain, x @ weight.T), (positive, np.maximum(x @ weight.T, 0))):
+        np.testing.assert_array_equal(model.predict({"x": x})["y"], expected)
 
 
 def test_intermediates_show_every_operation():

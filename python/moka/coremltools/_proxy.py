@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ __all__ = ["_MLModelProxy", "_MLModelAssetProxy", "_State"]
 
 #: iOS 26.
 _SPECIFICATION_VERSION = 10
+_SMALL = 64 << 10  # bytes
 _HINTS = {
     "reshapeFrequency": ("Frequent", "Infrequent"),
     "specializationStrategy": ("Default", "FastPrediction"),
@@ -51,6 +52,62 @@ def _compile(path: str) -> str:
     except RuntimeError as e:
         shutil.rmtree(os.path.dirname(folder), ignore_errors=True)
         raise RuntimeError(f'Error compiling model: "{e}".') from e
+
+
+def _state(path: str) -> Tuple[Tuple[Any, ...], ...]:
+    """What changes whenever the content of the model does; empty where that cannot be told. Each file's entry ends with
+    the time of its last change in ns. Small files count by what they hold, because coremltools writes the manifest of a
+    package whenever it opens the package."""
+    found = []
+    try:
+        for folder, folders, files in os.walk(path) if os.path.isdir(path) else [("", [], [path])]:
+            if any(os.path.islink(os.path.join(folder, name)) for name in folders):
+                return ()
+            for name in (os.path.join(folder, name) for name in files):
+                s = os.stat(name)
+                if s.st_size <= _SMALL:
+                    with open(name, "rb") as file:
+                        found.append((name, file.read(), 0))
+                else:
+                    found.append((name, (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns), s.st_ctime_ns))
+    except OSError:
+        return ()
+    return tuple(sorted(found, key=lambda entry: entry[0]))
+
+
+def _is_settled(state: Tuple[Tuple[Any, ...], ...]) -> bool:
+    """Whether the next change of a file will have another time stamp than its last one."""
+    now = time.time_ns()
+    # Some file systems keep whole seconds, or every other one.
+    return bool(state) and all(now - s[-1] > (20_000_000 if s[-1] % 1_000_000_000 else 2_500_000_000) for s in state)
+
+
+class _Compiled:
+    """A compiled model in a temporary folder, which goes with the last model that was loaded from it. The models of an
+    unchanged package have one, because models of one file share their weights."""
+
+    _all: "weakref.WeakValueDictionary[Any, _Compiled]" = weakref.WeakValueDictionary()
+
+    def __init__(self, path: str) -> None:
+        self.folder = _compile(path)
+        self.state = _state(self.folder)
+        self.models = 1
+        self.is_handed_out = False
+        weakref.finalize(self, _remove, os.path.dirname(self.folder), os.getpid())
+
+    @classmethod
+    def of(cls, path: str) -> "_Compiled":
+        source = os.path.realpath(path)
+        state = _state(source)
+        there = cls._all.get((os.getpid(), state))
+        if there is not None and not there.is_handed_out and there.state == _state(there.folder):
+            there.models += 1
+            return there
+        settled = _is_settled(state)
+        made = cls(path)
+        if settled and _state(source) == state:
+            cls._all[os.getpid(), state] = made
+        return made
 
 
 class _MLModelAssetProxy:
@@ -106,9 +163,11 @@ class _MLModelProxy:
             configuration.compute_units = units(compute_units)
             configuration.function_name = function_name or ""
         asset = getattr(asset, "__proxy__", asset)
+        self._compiled: Optional[_Compiled] = None
         if asset is None and not path.rstrip("/").endswith(".mlmodelc"):
             # A copy: the file may be deleted or overwritten while the model is in use.
-            path = self._owned(_compile(path))
+            self._compiled = _Compiled.of(path)
+            path = self._compiled.folder
         if asset is None:
             asset = _MLModelAssetProxy(path)
         if not isinstance(asset, _MLModelAssetProxy):
@@ -168,12 +227,18 @@ class _MLModelProxy:
         return _State(self._model.new_state())
 
     def get_compiled_model_path(self) -> str:
-        """The folder of the loaded model. A temporary folder lives as long as this object."""
+        """The folder of the loaded model. A temporary folder lives as long as this object, and is its own: callers may
+        move it away."""
         if not self._path:
             folder = _new_folder("model")
             with runtime_errors():
                 _moka.compile_asset(self._asset.specification, self._asset.blobs, folder)
             self._path = self._owned(folder)
+        elif self._compiled is not None and self._compiled.models > 1:
+            self._path = self._owned(shutil.copytree(self._path, _new_folder(_stem(self._path))))
+            self._compiled = None
+        elif self._compiled is not None:
+            self._compiled.is_handed_out = True
         return self._path
 
     def get_load_duration_in_nano_seconds(self) -> Optional[int]:

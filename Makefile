@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
 .PHONY: all setup demo test test-asan test-tsan test-random fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view pictures soak install golden docs check-ops \
-        conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-compress bench-exported bench-layers bench-loads bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan bench-gpu \
+        conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-compress bench-exported bench-functions bench-layers bench-loads bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan bench-gpu \
         bench-kernels clean
 
 all: $(BUILD)/build.ninja
@@ -205,6 +205,12 @@ bench-tables: wheel
 	@bench/tables/setup
 	$(BUILD)/bench/tables-venv/bin/python bench/tables/run.py --out $(BUILD)/bench/tables.json \
 	    $(if $(BENCH_TABLES_FLAGS),$(BENCH_TABLES_FLAGS),--page docs/performance/tables.md)
+
+## What the functions of one file cost in memory and in time to load: docs/weights.md. BENCH_FUNCTIONS_FLAGS are options of
+## bench/functions/run.py.
+BENCH_FUNCTIONS_FLAGS ?=
+bench-functions: test-python
+	$(BUILD)/python-full/bin/python bench/functions/run.py $(BENCH_FUNCTIONS_FLAGS)
 
 ## What registered layers cost in C and in Python, beside the built-in layer and NumPy alone. BENCH_LAYERS_FLAGS are options of
 ## bench/layers/run.py.

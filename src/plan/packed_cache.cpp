@@ -52,7 +52,8 @@ PackedCache::PackedCache(std::string path, std::string scope, std::string model,
 }
 
 Result<PackedFile> PackedCache::read() const {
-  PackedFile file = MOKA_TRY(parse_packed_file(MOKA_TRY(map_file(path_))));
+  const Bytes bytes = MOKA_TRY(map_file(path_));
+  PackedFile file = MOKA_TRY(parse_packed_file(bytes));
   if (file.scope != scope_) file.entries.clear();
   return file;
 }

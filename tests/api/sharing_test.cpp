@@ -1,3 +1,6 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -219,6 +222,26 @@ TEST_F(Sharing, ModelsThatLoadAtOncePackTheirWeightsOnce) {
   each([&](size_t i) { models[i].reset(); });
   each([&](size_t i) { models[i] = load(functions[i % 2]); });
   for (size_t i = 0; i < kModels; i++) expect_products(*models[i], 1, 0, i % 2 == 1);
+}
+
+/// A thread that packs may not exist in a forked child, which therefore waits for no entry of its parent.
+TEST_F(Sharing, AForkedChildPacksItsOwn) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer ends a forked child that starts threads";
+#endif
+  const Model plain = load("plain");
+  const size_t bytes = packed(plain);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    const Model own = load("plain"), again = load("positive");
+    expect_products(own, 1);
+    _exit(packed(own) == bytes && shared(again) == bytes && !HasFailure() ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(shared(load("positive")), bytes);
 }
 
 /// One file of packed weights serves all functions, each of which adds what it alone needs.

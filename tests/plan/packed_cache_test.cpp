@@ -7,6 +7,8 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/checksum.h"
@@ -117,6 +119,23 @@ TEST_F(PackedCacheFile, KeepsWhatItHasAndWhatIsNew) {
   EXPECT_EQ(found(again, "two", 1000), std::string(1000, 'x'));
   EXPECT_EQ(found(again, "three", 5), "third");
   EXPECT_EQ(found(again, "four", 3), "4th");
+}
+
+TEST_F(PackedCacheFile, LosesNothingThatOthersWriteAtTheSameTime) {
+  plant();
+  constexpr int kModels = 8;
+  std::vector<std::thread> models;
+  for (int i = 0; i < kModels; i++)
+    models.emplace_back([this, i] {
+      PackedCache cache(path_, "scope", "model");
+      cache.add(std::to_string(i), bytes(std::string(100000, static_cast<char>('a' + i))), 100000);
+      EXPECT_TRUE(cache.save());
+    });
+  for (std::thread& m : models) m.join();
+  PackedCache all(path_, "scope", "model");
+  EXPECT_EQ(found(all, "one", 5), "first");
+  for (int i = 0; i < kModels; i++)
+    EXPECT_EQ(found(all, std::to_string(i), 100000), std::string(100000, static_cast<char>('a' + i)));
 }
 
 /// A damaged entry that this model does not use is not written again as if it were whole.

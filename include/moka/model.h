@@ -135,7 +135,8 @@ class MOKA_EXPORT State {
  public:
   /// A copy of the buffer `name`. Throws not_found.
   MultiArray read(std::string_view name) const;
-  /// Converts and copies `value` into the buffer. Throws not_found, invalid_argument (shape).
+  /// Converts and copies `value` into the buffer. Throws not_found, invalid_argument (shape, or numbers that an integer
+  /// buffer does not hold).
   void write(std::string_view name, const MultiArray& value);
   std::vector<std::string> names() const;
   /// A State with new buffers and the same elements.
@@ -207,7 +208,8 @@ class MOKA_EXPORT Model {
   /// The file in the cache that keeps this model's packed weights; empty: none.
   std::string cache_file() const;
 
-  /// Takes every input by name; only optional inputs may be missing. Returns every output of the description. A neural
+  /// Takes every input by name; only optional inputs may be missing. Arrays may have any element type, but those for
+  /// integers must hold whole numbers that the described type has. Returns every output of the description. A neural
   /// network of the legacy mapping that describes [C] or [C, H, W] also accepts arrays [sequence, batch, C, H, W].
   Features predict(const Features& inputs, const PredictionOptions& options = {}) const;
   /// Writes into the values that `outputs` already holds (output backings): multi-arrays of the declared element type

@@ -248,7 +248,8 @@ MOKA_API void moka_features_free(moka_features* features);
 MOKA_API void moka_features_clear(moka_features* features);
 
 /* Setting a name again replaces its value. Arrays and images are borrowed: their memory must outlive the predictions
- * that use it. Everything else is copied, including shape and strides.
+ * that use it. Everything else is copied, including shape and strides. An array may have any type, but one for integers
+ * must hold whole numbers that the described type has: else the prediction is MOKA_INVALID_ARGUMENT.
  * In the features that receive outputs, an array or image that was set before the prediction is an output backing: the
  * prediction writes into its memory, which must have the type and shape of the output. */
 MOKA_API moka_status moka_features_set_array(moka_features* features, const char* name, const moka_array* array);

@@ -62,7 +62,8 @@ class MOKA_EXPORT MultiArray {
   }
   /// Element `i` in row-major order of the shape, converted to double. Throws invalid_argument when out of range.
   double at(int64_t i) const;
-  /// A row-major copy with elements of another type.
+  /// A row-major copy with elements of another type. Floats that become integers lose their fraction and saturate;
+  /// integers wrap to narrower types.
   MultiArray converted(DataType type) const;
 
  private:

@@ -85,7 +85,7 @@ class Predictor:
         record. A list of these is a batch, whose items are predicted in parallel. Multi-arrays accept numpy arrays of any
         type, byte order and strides (used without a copy if they are row-major and of the model's own type), tensors,
         objects with DLPack or the buffer protocol, lists, numbers, and files of sound (.wav) and numbers (.npy, .json,
-        .txt). Images accept PIL images, uint8 arrays of shape (H, W) or (H, W, 3 or 4), and picture files. A file is a path,
+        .txt); integers take whole numbers that fit. Images accept PIL images, uint8 arrays of shape (H, W) or (H, W, 3 or 4), and picture files. A file is a path,
         an open file or, for pictures, its bytes. Strings, dictionaries and sequences accept str, dict and list. None means
         no value, for optional inputs.
         outputs: names of the wanted outputs; operations that only other outputs need do not run. Or writable arrays of the

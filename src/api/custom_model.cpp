@@ -88,7 +88,13 @@ Status write(const import::FeatureDescription& f, const FeatureValue& value, con
     return fail(ErrorCode::data, "output '", f.name, "': expected ", to_public(f).formatted_type(), ", got ",
                 describe(value));
   };
+  const auto check = [&]() -> Status {
+    Status status = check_numbers(f, to.dtype, value);
+    if (status.ok()) return status;
+    return blamed(std::move(status).error(), ErrorCode::data).in(cat("output '", f.name, "'"));
+  };
   const auto write_number = [&]() -> Status {
+    MOKA_TRY(check());
     if (const auto* n = std::get_if<int64_t>(&value)) {
       ir::store_i64(to, 0, *n);
     } else if (const auto* x = std::get_if<double>(&value)) {
@@ -137,6 +143,7 @@ Status write(const import::FeatureDescription& f, const FeatureValue& value, con
       const auto* a = std::get_if<MultiArray>(&value);
       if (a == nullptr) return to.count() == 1 ? write_number() : wrong();
       if (a->count() != to.count() || (a->data() == nullptr && a->count() > 0)) return wrong();
+      MOKA_TRY(check());
       copy_array(*a, to);
       return {};
     }

@@ -312,6 +312,7 @@ Result<void*> bind_input(const import::FeatureDescription& f, const ir::Type& ty
   if (const auto* t = std::get_if<std::string>(&value)) return static_cast<void*>(const_cast<std::string*>(t));
   if (const auto* t = std::get_if<StringSequence>(&value))
     return static_cast<void*>(const_cast<std::string*>(t->data()));
+  MOKA_TRY_IN(check_numbers(f, type.dtype(), value), cat("input '", f.name, "'"));
   if (const auto* a = std::get_if<MultiArray>(&value)) {
     if (a->is_contiguous() && to_ir(a->type()) == type.dtype()) return const_cast<void*>(a->data());
   }

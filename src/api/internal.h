@@ -88,7 +88,14 @@ Status store_output(const import::FeatureDescription& feature, const ir::Type& t
 Result<MultiArray> new_array(ir::DType dtype, const ir::Shape& shape);
 /// A row-major copy of a numeric tensor; rank 0 becomes shape [1].
 Result<MultiArray> to_array(const ir::TensorView& view);
-/// Copies an array of any strides and type into a dense tensor.
+/// Whether `to`, if it is an integer type, has every number of the array. The error invalid_argument shows the first
+/// one that it lacks: "expected whole numbers of type int32, got 3.7 at [0, 2]". `first_row`: added to the first index.
+Status check_whole(const MultiArray& from, ir::DType to, int64_t first_row = 0);
+/// The same for the array or number of an input, of which the feature's described type must have the numbers too.
+Status check_numbers(const import::FeatureDescription& feature, ir::DType to, const MultiArray& array,
+                     int64_t first_row = 0);
+Status check_numbers(const import::FeatureDescription& feature, ir::DType to, const FeatureValue& value);
+/// Copies an array of any strides and type into a dense tensor. Integer types get what check_whole has checked.
 void copy_array(const MultiArray& from, const ir::TensorView& to);
 
 /// ModelConfiguration::pins and the devices that they name.
@@ -275,6 +282,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   api::PackedWeights packed_weights;
   std::vector<std::string> device_remarks;
   mutable std::atomic<trace::ModelId> trace_model{0};
+  mutable std::atomic<bool> has_told_changes{false};
   bool sequences_only = false;                                ///< `model` itself takes inputs of rank 5
   std::map<std::string, import::ImportedModel::Sized> sized;  ///< inputs for one size of which `model` is
   mutable api::Variants variants;
@@ -290,6 +298,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
                          std::shared_ptr<plan::PackedStore> packed, const ModelConfiguration& configuration);
   /// Whose lanes predictions are on in traces.
   trace::ModelId traced() const;
+  /// Warns once, after a prediction, of what the passes changed beyond rounding.
+  void tell_changes() const;
   /// The one for inputs with these leading dimensions and sizes (of `sized`), and these outputs.
   Result<std::shared_ptr<const runtime::Model>> model_for(const api::Leading& leading,
                                                           const std::vector<std::string>& outputs,

@@ -3,7 +3,6 @@
 
 #include "api/internal.h"
 #include "base/copy.h"
-#include "base/whole.h"
 #include "kernel/parallel.h"
 #include "kernel/thread_pool.h"
 
@@ -189,8 +188,10 @@ Result<void*> bind(const import::FeatureDescription& f, const ir::Type& type, co
   const size_t bytes = MOKA_TRY(ir::storage_bytes(type.dtype(), type.shape()));
   if (const auto* numbers = std::get_if<Int64Sequence>(&column);
       numbers != nullptr && MOKA_TRY(type.shape().checked_count()) == count) {
-    const int64_t* from = numbers->data() + first;
-    if (type.dtype() == ir::DType::int64) return static_cast<void*>(const_cast<int64_t*>(from));
+    int64_t* from = const_cast<int64_t*>(numbers->data()) + first;
+    if (type.dtype() == ir::DType::int64) return static_cast<void*>(from);
+    MOKA_TRY_IN(api::check_numbers(f, type.dtype(), MultiArray(from, DataType::int64, {count}), first),
+                cat("column '", f.name, "'"));
     s.staging[index].resize(bytes);
     const ir::TensorView to{type.dtype(), type.shape(), s.staging[index].data()};
     for (int64_t i = 0; i < count; i++) ir::store_i64(to, i, from[i]);
@@ -201,10 +202,7 @@ Result<void*> bind(const import::FeatureDescription& f, const ir::Type& type, co
     return fail(ErrorCode::invalid_argument, "column '", f.name, "': expected ", api::to_public(f).formatted_type(),
                 " in each row, got ", describe(column));
   MultiArray part = part_of(*array, first, count);
-  if (f.kind == import::FeatureKind::int64 && ir::is_float(api::to_ir(part.type())))
-    for (int64_t i = 0; i < part.count(); i++)
-      if (const double x = part.at(i); !is_int64(x))
-        return fail(ErrorCode::invalid_argument, "column '", f.name, "': expected whole numbers, got ", x);
+  MOKA_TRY_IN(api::check_numbers(f, type.dtype(), part, first), cat("column '", f.name, "'"));
   if (part.is_contiguous() && api::to_ir(part.type()) == type.dtype() &&
       reinterpret_cast<uintptr_t>(part.data()) % 8 == 0)
     return part.data();

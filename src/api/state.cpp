@@ -67,8 +67,13 @@ void State::write(std::string_view name, const MultiArray& value) {
   if (api::lacks_data(value))
     throw Exception(ErrorKind::invalid_argument,
                     cat("state '", name, "': expected values, got a MultiArray without data"));
-  if (ir::Shape(std::span<const int64_t>(value.shape())) == state.shape())
+  if (ir::Shape(std::span<const int64_t>(value.shape())) == state.shape()) {
+    const auto check = [&]() -> Status {
+      return MOKA_TRY_IN(api::check_whole(value, state.dtype()), cat("state '", name, "'")), Status{};
+    };
+    api::unwrap(check());
     return api::copy_array(value, state.replace().view());
+  }
   throw Exception(ErrorKind::invalid_argument,
                   cat("state '", name, "': expected shape ", state.shape(), ", got ", describe(value)));
 }

@@ -92,7 +92,7 @@ TEST(Boundary, ArraysOfEveryType) {
   struct Kind {
     const char* name;
     DataType type;
-    std::vector<double> kept;  ///< of 1.5, -2, 100, 1/3
+    std::vector<double> kept;  ///< of 1.5, -2, 100, 1/3; of 1, -2, 100, 0 for integers
   };
   const double third = 1.0 / 3;
   const Kind kinds[] = {{"half", DataType::float16, {1.5, -2, 100, 0.333251953125}},
@@ -102,10 +102,11 @@ TEST(Boundary, ArraysOfEveryType) {
                         {"byte", DataType::int8, {1, -2, 100, 0}}};
   // Each input once in its own type and once as strided doubles.
   for (const bool strided : {false, true}) {
-    double wide[8] = {1.5, 99, -2, 99, 100, 99, third, 99};
+    double wide[8] = {1.5, 99, -2, 99, 100, 99, third, 99}, whole[8] = {1, 1.5, -2, 1.5, 100, 1.5, 0, 1.5};
     Features in;
     for (const Kind& k : kinds) {
-      const MultiArray doubles(wide, DataType::float64, {2, 2}, {4, 2});
+      const bool is_whole = k.type == DataType::int32 || k.type == DataType::int8;
+      const MultiArray doubles(is_whole ? whole : wide, DataType::float64, {2, 2}, {4, 2});
       in[k.name] = strided ? doubles : doubles.converted(k.type);
     }
     const Features out = m.predict(in);

@@ -100,6 +100,24 @@ TEST(CApi, ReadsStridedInputsAndWritesIntoBackings) {
   EXPECT_EQ(result.data, rows.data());
 }
 
+TEST(CApi, IntegersTakeWholeNumbersOnly) {
+  auto model = model_of(R"(program(1.0)
+{
+    func main<ios15>(tensor<int32, [2]> n) {
+            tensor<int32, [2]> y = add(x = n, y = n)[name = tensor<string, []>("y")];
+        } -> (y);
+})");
+  auto in = features(), out = features();
+  const std::vector<int64_t> shape{2};
+  std::vector<float> data{1, 3};
+  moka_array n = array_of(data, shape);
+  ASSERT_EQ(moka_features_set_array(in.get(), "n", &n), MOKA_OK);
+  ASSERT_EQ(moka_model_predict(model.get(), in.get(), out.get(), nullptr), MOKA_OK) << moka_last_error();
+  data[1] = 3.5f;
+  EXPECT_EQ(moka_model_predict(model.get(), in.get(), out.get(), nullptr), MOKA_INVALID_ARGUMENT);
+  EXPECT_STREQ(moka_last_error(), "input 'n': expected whole numbers of type int32, got 3.5 at [1]");
+}
+
 TEST(CApi, GivesOutputsWithoutBackings) {
   auto model = model_of(kTwice);
   auto in = features(), out = features();

@@ -51,6 +51,18 @@ def test_exact_precision_rounds_to_float16(monkeypatch, precision, expected):
     assert ct.convert(prog, convert_to="mlprogram").predict({"x": np.array([2049], np.float32)})["y"] == [expected]
 
 
+@pytest.mark.parametrize("value, got", [([[1, 2**40]], "1099511627776"), ([[1, 3.7]], "3.7")])
+def test_integer_inputs_refuse_what_they_cannot_hold(value, got):
+    @mb.program(input_specs=[mb.TensorSpec(shape=(1, 2), dtype=ct.converters.mil.mil.types.int32)], opset_version=ct.target.iOS17)
+    def prog(ids):
+        return mb.add(x=ids, y=1, name="y")
+
+    model = ct.convert(prog, convert_to="mlprogram", minimum_deployment_target=ct.target.iOS17)
+    assert model.predict({"ids": np.array([[1.0, 2.0]])})["y"].tolist() == [[2, 3]]
+    with pytest.raises(RuntimeError, match=rf"input 'ids': expected whole numbers of type int32, got {got} at \[0, 1\]"):
+        model.predict({"ids": np.array(value)})
+
+
 def test_an_unknown_precision_is_an_error(monkeypatch):
     monkeypatch.setenv("MOKA_PRECISION", "half")
     with pytest.raises(RuntimeError, match="MOKA_PRECISION: expected at_least or exact, got 'half'"):

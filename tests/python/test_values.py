@@ -10,7 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from conftest import ROOT, relu
+from conftest import ROOT, program, relu
 
 import moka
 
@@ -34,6 +34,32 @@ def test_unaligned_arrays(numbers):
     part = np.frombuffer(b"\0" + numbers.tobytes(), np.uint8)[1:].view(np.float32).reshape(numbers.shape)
     assert not part.flags.aligned
     np.testing.assert_array_equal(relu_of(part), EXPECTED)
+
+
+def ids():
+    body = 'tensor<int32, [1, 3]> y = add(x = ids, y = int32(1))[name = string("y_op")];'
+    return moka.Model.from_mil(program("tensor<int32, [1, 3]> ids", body, "y"))
+
+
+def test_whole_numbers_become_integers():
+    for value in ([[1, 2, 3]], np.array([[1.0, 2.0, 3.0]]), np.array([[1, 2, 3]], np.uint64), np.array([[1, 2, 3]], np.float16)):
+        assert ids().predict({"ids": value})["y"].tolist() == [[2, 3, 4]]
+
+
+@pytest.mark.parametrize(
+    "value, got",
+    [
+        ([[1, 2**40, 3]], "1099511627776 at [0, 1]"),
+        ([[1, 2, 2**63]], "9223372036854775808 at [0, 2]"),
+        ([[1, 2, 3.7]], "3.7 at [0, 2]"),
+        (np.array([[-0.5, 2, 3]], np.float16), "-0.5 at [0, 0]"),
+        (np.array([[0, float("nan"), 3]]), "nan at [0, 1]"),
+    ],
+)
+def test_other_numbers_do_not_become_integers(value, got):
+    with pytest.raises(moka.InvalidArgumentError) as error:
+        ids().predict({"ids": value})
+    assert str(error.value) == f"input 'ids': expected whole numbers of type int32, got {got}"
 
 
 def test_bfloat16_of_ml_dtypes(numbers):

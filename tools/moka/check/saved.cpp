@@ -148,10 +148,10 @@ class Saved : public Reference {
   FeatureValue input_value(const FeatureDescription& input, const io::Array& array) const {
     const std::string where = fmt::format("{}: input '{}'", path_, input.name);
     if (input.type == FeatureType::image) return image_of_array(input, array, where);
-    if (input.type == FeatureType::multi_array) return to_multi_array(array).converted(input.array.type);
+    if (input.type == FeatureType::multi_array) return to_multi_array(array);
     const auto numbers = array.to_doubles();
-    if (numbers.size() == 1 && input.type == FeatureType::float64) return numbers[0];
-    if (numbers.size() == 1 && input.type == FeatureType::int64) return static_cast<int64_t>(numbers[0]);
+    if (numbers.size() == 1 && (input.type == FeatureType::float64 || input.type == FeatureType::int64))
+      return numbers[0];
     throw UsageError(fmt::format("{}: expected {}, got an array", where, input.formatted_type()));
   }
 

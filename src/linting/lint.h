@@ -77,6 +77,7 @@ struct Subject {
   std::vector<FunctionView> functions;
   std::vector<FailedSizes> failed_sizes;
   std::string target;                   ///< the system that must run the model: "ios16"; empty: that of its version
+  std::set<std::string> ranged;         ///< inputs whose numbers the user declared
   bool is_measured_with_given = false;  ///< inputs or ranges of the user, not only random ones
   bool as_float16 = false;              ///< judge float32 values as if they were float16
 
@@ -137,6 +138,10 @@ void for_each_op(const ir::Block& block, const std::function<void(const ir::Op&)
 inline void for_each_op(const FunctionView& view, const std::function<void(const ir::Op&)>& visit) {
   for_each_op(view.function->body(), visit);
 }
+/// Whether an operation counts as needed without readers of its results: it writes a state, or has blocks.
+bool keeps_order(const ir::Op& op);
+/// The values on which the outputs or states depend.
+std::set<const ir::Value*> needed(const ir::Block& body);
 /// The value in front of operations that only move or convert it: reshape, transpose, cast to a float and the like.
 const ir::Value* behind_moves(const ir::Value* value);
 /// The operation that computes behind_moves(value); nullptr for an input.

@@ -40,6 +40,27 @@ void for_each_op(const ir::Block& block, const std::function<void(const ir::Op&)
   }
 }
 
+bool keeps_order(const ir::Op& op) { return op.has_trait(ir::Trait::stateful) || op.block_count() > 0; }
+
+std::set<const ir::Value*> needed(const ir::Block& body) {
+  std::set<const ir::Value*> out(body.outputs().begin(), body.outputs().end());
+  const auto read = [&](const ir::Op& op) {
+    for (const ir::Operand& operand : op.operands()) out.insert(operand.values.begin(), operand.values.end());
+  };
+  for (auto it = body.ops().rbegin(); it != body.ops().rend(); ++it) {
+    const ir::Op& op = **it;
+    bool is_needed = keeps_order(op);
+    for (size_t i = 0; i < op.output_count(); ++i) is_needed |= out.contains(op.output(i));
+    if (!is_needed) continue;
+    read(op);
+    for (size_t i = 0; i < op.block_count(); ++i) {
+      out.insert(op.block(i)->outputs().begin(), op.block(i)->outputs().end());
+      for_each_op(*op.block(i), read);
+    }
+  }
+  return out;
+}
+
 const ir::Value* behind_moves(const ir::Value* value) {
   while (value != nullptr && value->producer() != nullptr && is_move(*value->producer()))
     value = value->producer()->input("x");

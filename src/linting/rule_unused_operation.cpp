@@ -6,19 +6,16 @@
 namespace moka::linting {
 namespace {
 
-/// Operations that no output needs, in order.
+/// Operations that no output needs, the last one first.
 std::vector<const ir::Op*> unused(const ir::Block& body) {
-  std::set<const ir::Value*> read(body.outputs().begin(), body.outputs().end());
+  const std::set<const ir::Value*> read = needed(body);
   std::vector<const ir::Op*> out;
   for (auto it = body.ops().rbegin(); it != body.ops().rend(); ++it) {
     const ir::Op& op = **it;
-    bool needed = op.has_trait(ir::Trait::stateful) || op.block_count() > 0;
-    for (size_t i = 0; i < op.output_count(); ++i) needed |= read.contains(op.output(i));
-    if (!needed) {
-      if (!op.has_trait(ir::Trait::constant) && !op.has_trait(ir::Trait::constexpr_weight)) out.push_back(&op);
-      continue;
-    }
-    for (const ir::Operand& operand : op.operands()) read.insert(operand.values.begin(), operand.values.end());
+    bool is_needed = keeps_order(op);
+    for (size_t i = 0; i < op.output_count(); ++i) is_needed |= read.contains(op.output(i));
+    if (!is_needed && !op.has_trait(ir::Trait::constant) && !op.has_trait(ir::Trait::constexpr_weight))
+      out.push_back(&op);
   }
   return out;
 }

@@ -244,6 +244,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
       return std::move(status).error().in(cat("input '", x->name, "'"));
   packed_weights.save();
   if (status.ok()) MOKA_TRY(kernel_cache.save());
+  if (status.ok()) tell_changes();
   return status;
 }
 

@@ -37,4 +37,22 @@ void api::warn(const std::string& text) {
     std::fprintf(stderr, "moka: %s\n", text.c_str());
 }
 
+void Model::Impl::tell_changes() const {
+  if (has_told_changes.load(std::memory_order_relaxed) || has_told_changes.exchange(true)) return;
+  const passes::Remark* first = nullptr;
+  size_t more = 0;
+  for (const passes::Remark& remark : model->remarks()) {
+    if (!remark.changes_result) continue;
+    if (first == nullptr)
+      first = &remark;
+    else
+      ++more;
+  }
+  if (first == nullptr) return;
+  api::warn(
+      cat(source->path.empty() ? "" : cat("'", source->path, "': "), first->text,
+          more == 0 ? "" : cat("; ", more, more == 1 ? " other operation does" : " other operations do", " the same"),
+          "; precision 'exact' keeps infinities"));
+}
+
 }  // namespace moka

@@ -13,6 +13,8 @@ namespace moka::passes {
 struct Remark {
   std::string_view pass;
   std::string text;
+  /// The program's own result is not a number, or infinite, where the new one is finite.
+  bool changes_result = false;
 };
 
 struct PassContext {
@@ -21,6 +23,8 @@ struct PassContext {
   std::vector<Remark>& remarks;
   std::string_view pass;  ///< the running pass
   void remark(std::string text) { remarks.push_back({pass, std::move(text)}); }
+  /// For a change beyond rounding. Whoever predicts is told.
+  void change(std::string text) { remarks.push_back({pass, std::move(text), true}); }
 };
 
 /// Rewrites a function without changing what it computes, up to rounding. Errors are bugs or exhausted budgets.

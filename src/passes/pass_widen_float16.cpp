@@ -202,6 +202,8 @@ class Widener {
       if (std::none_of(values.begin(), values.end(), [](float v) { return std::isinf(v); })) continue;
       for (float& v : values)
         if (std::isinf(v)) v = std::copysign(std::numeric_limits<float>::max(), v);
+      c_.change(cat("operation '", op.name, "' (mul) computes with 3.4e38, the largest float32, where its ", param,
+                    " is infinite, so that 0 times it is 0 and not NaN"));
       op.set_constant(param, std::move(wide));
     }
     return {};

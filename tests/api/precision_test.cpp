@@ -47,6 +47,40 @@ TEST(Precision, CastsRoundWhenExact) {
   EXPECT_EQ(run(Precision::at_least, "fp32", body, x), (std::vector<double>{1.0 + 1.0 / 4096, 100000}));
 }
 
+/// A factor that became infinite when it was stored must not make NaN of a mask that hides nothing. Whoever predicts is
+/// told once.
+TEST(Precision, InfiniteFactorsAreFiniteUnlessExact) {
+  std::vector<std::string> warnings;
+  set_warning_handler([&](const std::string& text) { warnings.push_back(text); });
+  const std::string body =
+      "tensor<fp16, [3]> y = mul(x = x, y = fp16(-inf))[name = string(\"hide\")];\n"
+      "tensor<fp16, [3]> z = mul(x = fp16(inf), y = x)[name = string(\"show\")];";
+  const auto load = [&](Precision precision) {
+    ModelConfiguration c;
+    c.precision = precision;
+    return Model::from_mil(program("tensor<fp16, [3]> x", body, "y, z"), c);
+  };
+  const Features x{{"x", MultiArray::of(std::vector<float>{0, 1, -1}, {3})}};
+  const Model exact = load(Precision::exact), usual = load(Precision::at_least);
+  const std::vector<double> nan = values(exact.predict(x).array("y"));
+  EXPECT_TRUE(std::isnan(nan[0]));
+  EXPECT_EQ(nan[1], -kInf);
+  EXPECT_TRUE(warnings.empty());
+  for (int i = 0; i < 2; i++) EXPECT_EQ(values(usual.predict(x).array("y")), (std::vector<double>{0, -kInf, kInf}));
+  set_warning_handler(nullptr);
+  EXPECT_EQ(
+      warnings,
+      std::vector<std::string>{
+          "operation 'hide' (mul) computes with 3.4e38, the largest float32, where its y is infinite, so "
+          "that 0 times it is 0 and not NaN; 1 other operation does the same; precision 'exact' keeps infinities"});
+  int explained = 0;
+  for (const PassRemark& remark : usual.compute_plan().remarks)
+    explained += remark.text.find("largest float32") != std::string::npos;
+  EXPECT_EQ(explained, 2);
+  EXPECT_TRUE(exact.compute_plan().remarks.empty() ||
+              exact.compute_plan().remarks[0].text.find("largest float32") == std::string::npos);
+}
+
 /// A sum has many products but is a single value, so it is rounded once.
 TEST(Precision, SumsAreRoundedOnceWhenExact) {
   std::vector<float> x(3000, 1);

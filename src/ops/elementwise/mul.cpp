@@ -9,6 +9,13 @@ OpDef define_mul() {
                return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
              },
              Trait::commutative)
+      .note(
+          "In float16, a constant of at most 1024 elements that is infinite counts as 3.4e38, the largest float32, "
+          "unless "
+          "precision is exact: 0 times it is 0. The first prediction of a model says so.",
+          "a mask of -1e9 becomes infinite when it is stored as float16, and was 0 where nothing is masked; IEEE 754 "
+          "and "
+          "exact give NaN")
       .build();
 }
 

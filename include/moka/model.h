@@ -238,9 +238,11 @@ class MOKA_EXPORT Model {
 
   /// How a prediction of these inputs runs; empty `inputs`: the default shapes. With `predictions` above 0 it also
   /// measures: one warm-up, that many predictions with every operation timed, and that many without. `outputs`: as in
-  /// PredictionOptions.
+  /// PredictionOptions. `ranges`: the numbers that array inputs may have, by name; remarks tell which of them a
+  /// narrower integer type does not hold.
   ComputePlan compute_plan(const Features& inputs = {}, int predictions = 0,
-                           const std::vector<std::string>& outputs = {}) const;
+                           const std::vector<std::string>& outputs = {},
+                           const std::map<std::string, std::pair<double, double>>& ranges = {}) const;
   /// Predicts once and passes the result of every operation that runs to `observe`.
   Features intermediates(const Features& inputs, const Intermediate& observe,
                          const PredictionOptions& options = {}) const;

@@ -193,12 +193,16 @@ class Predictor:
         *,
         measure: bool = False,
         outputs: Optional[Sequence[str]] = None,
+        ranges: Optional[Mapping[str, Sequence[float]]] = None,
     ) -> ComputePlan:
         """Where every operation runs, which devices refused it and why, and which operations were folded and fused.
         Applies to the shapes of `inputs` (None: the default shapes) and to the wanted `outputs` (None: all). measure:
-        also times predictions and reports the medians. Displays as a table in notebooks."""
+        also times predictions and reports the medians. ranges: the lowest and highest number that array inputs may
+        have, by name; remarks tell which ones a narrower integer type lacks. Displays as a table in notebooks."""
         names, _ = _wanted(outputs)
-        return self._core.compute_plan(None if inputs is None else as_inputs(inputs), measure, names)
+        given = None if inputs is None else as_inputs(inputs)
+        numbers = {name: (float(low), float(high)) for name, (low, high) in (ranges or {}).items()}
+        return self._core.compute_plan(given, measure, names, numbers)
 
     def intermediates(
         self, inputs: Mapping[str, Any], *, state: Optional[State] = None, optimized: bool = False

@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -241,16 +242,18 @@ void bind_model(nb::module_& m) {
       .def("new_state", &Model::new_state, nb::call_guard<Unlocked>())
       .def(
           "compute_plan",
-          [](const Model& model, nb::handle inputs, bool measure, const std::vector<std::string>& wanted) {
+          [](const Model& model, nb::handle inputs, bool measure, const std::vector<std::string>& wanted,
+             const std::map<std::string, std::pair<double, double>>& ranges) {
             Borrowed borrowed;
             Features in;
             const Reading reading;
             if (!inputs.is_none()) in = to_features(inputs, model.function().inputs, borrowed, &reading);
             const Unlocked unlocked;
-            return model.compute_plan(in, measure ? 5 : 0, wanted);
+            return model.compute_plan(in, measure ? 5 : 0, wanted, ranges);
           },
           nb::arg("inputs").none() = nb::none(), nb::arg("measure") = false,
-          nb::arg("wanted") = std::vector<std::string>(), nb::call_guard<Call>())
+          nb::arg("wanted") = std::vector<std::string>(),
+          nb::arg("ranges") = std::map<std::string, std::pair<double, double>>(), nb::call_guard<Call>())
       .def("intermediates", &intermediates, nb::arg("inputs"), nb::arg("state").none() = nb::none(),
            nb::call_guard<Call>(),
            nb::sig("def intermediates(self, inputs: object, state: State | None = None)"

@@ -2,6 +2,8 @@
 
 #include "api/internal.h"
 #include "base/clock.h"
+#include "linting/lint.h"
+#include "linting/narrowing.h"
 
 namespace moka {
 
@@ -53,9 +55,31 @@ void check_default_sizes(const FunctionDescription& function, size_t limit) {
   }
 }
 
+void check_ranges(const FunctionDescription& function, const std::map<std::string, std::pair<double, double>>& ranges) {
+  for (const auto& [name, range] : ranges) {
+    const bool is_array = std::any_of(function.inputs.begin(), function.inputs.end(), [&](const auto& f) {
+      return f.name == name && f.type == FeatureType::multi_array;
+    });
+    if (!is_array)
+      throw Exception(ErrorKind::invalid_argument, cat("range of '", name, "': not an array input of the model"));
+    if (!(range.first <= range.second))
+      throw Exception(ErrorKind::invalid_argument, cat("range of '", name, "': expected a low and a high end"));
+  }
+}
+
+/// Remarks about integers that a narrower type may not hold.
+void add_narrowings(const runtime::Model& model, const std::map<std::string, std::pair<double, double>>& ranges,
+                    ComputePlan& report) {
+  const auto bounds = linting::Bounds::on_demand(model.ir(), &model.function(), ranges);
+  for (const linting::Narrowing& n : linting::narrowings(model.ir().body(), bounds))
+    report.remarks.push_back({"integers", cat(linting::place_of(*n.op), ": ", n.reason(), "; ", n.evidence())});
+}
+
 }  // namespace
 
-ComputePlan Model::compute_plan(const Features& inputs, int predictions, const std::vector<std::string>& wanted) const {
+ComputePlan Model::compute_plan(const Features& inputs, int predictions, const std::vector<std::string>& wanted,
+                                const std::map<std::string, std::pair<double, double>>& ranges) const {
+  check_ranges(impl_->function, ranges);
   if (inputs.empty() && impl_->configuration.memory_budget > 0)
     check_default_sizes(impl_->function, impl_->configuration.memory_budget);
   const Features given = inputs.empty() ? random_inputs() : inputs;
@@ -89,6 +113,7 @@ ComputePlan Model::compute_plan(const Features& inputs, int predictions, const s
   report.memory.heap = impl_->heap_bytes;
   report.measured_seconds = total;
   report.predictions = std::max(predictions, 0);
+  add_narrowings(*ran.model, ranges, report);
   for (const std::string& remark : impl_->description.remarks) report.remarks.push_back({"specification", remark});
   if (const std::string failure = ran.model->failure(); !failure.empty())
     report.remarks.push_back({"devices", failure});

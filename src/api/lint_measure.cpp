@@ -20,8 +20,9 @@ ModelConfiguration configuration_of(const FunctionView& view, bool single) {
   return c;
 }
 
+/// Measures the inputs and the results of all operations.
 void observe(const Model& model, const std::vector<Features>& inputs, Measurements& to) {
-  const Intermediate add = [&](std::string_view, std::string_view value, const MultiArray& array) {
+  const auto measure_array = [&](std::string_view value, const MultiArray& array) {
     linting::Measured& m = to[std::string(value)];
     if (array.type() == DataType::float32 && array.is_contiguous()) {
       for (float x : array.as<float>()) m.add(x);
@@ -29,9 +30,15 @@ void observe(const Model& model, const std::vector<Features>& inputs, Measuremen
     }
     for (int64_t i = 0; i < array.count(); ++i) m.add(array.at(i));
   };
-  for (const Features& features : inputs)
+  const Intermediate add = [&](std::string_view, std::string_view value, const MultiArray& array) {
+    measure_array(value, array);
+  };
+  for (const Features& features : inputs) {
+    for (const auto& [name, value] : features)
+      if (const auto* array = std::get_if<MultiArray>(&value)) measure_array(name, *array);
     with_new_state(model,
                    [&](const PredictionOptions& options) { return model.intermediates(features, add, options); });
+  }
 }
 
 bool has_half(const ir::Block& block) {

@@ -26,20 +26,29 @@ Interval of_constant(const ir::Constant& constant) {
   return out;
 }
 
-/// The interval of all numbers that the element type can hold.
-Interval of_type(const ir::Type& type) {
-  if (!type.is_tensor()) return {};
-  switch (type.dtype()) {
-    case ir::DType::boolean: return {0, 1};
-    case ir::DType::uint8: return {0, 255};
-    case ir::DType::int8: return {-128, 127};
-    default: return {};
+Interval of_type(const ir::Type& type) { return type.is_tensor() ? numbers_of(type.dtype()) : Interval{}; }
+
+/// Values that more operations than this lie behind have the bounds of their type, to spare the stack.
+constexpr int kDeepest = 2000;
+
+/// The largest size that the description allows for a dimension of an input.
+double largest_size(const import::FunctionDescription& description) {
+  double most = 0;
+  const auto allow = [&](int64_t size) { most = std::max(most, size < 0 ? HUGE_VAL : static_cast<double>(size)); };
+  for (const import::FeatureDescription& f : description.inputs) {
+    for (int64_t size : f.array.shape) allow(size);
+    for (const auto& shape : f.array.enumerated)
+      for (int64_t size : shape) allow(size);
+    for (const import::SizeRange& range : f.array.ranges) allow(range.upper);
+    if (f.image.width_range) allow(f.image.width_range->upper);
+    if (f.image.height_range) allow(f.image.height_range->upper);
   }
+  return most;
 }
 
 Transfer transfer_of(std::string_view op) {
   for (const Transfers* family : {&elementwise_transfers(), &activation_transfers(), &linear_transfers(),
-                                  &movement_transfers(), &reduction_transfers()})
+                                  &movement_transfers(), &reduction_transfers(), &index_transfers()})
     if (const auto it = family->find(op); it != family->end()) return it->second;
   return nullptr;
 }
@@ -47,6 +56,17 @@ Transfer transfer_of(std::string_view op) {
 bool is_nan(const Interval& x) { return std::isnan(x.low) || std::isnan(x.high); }
 
 }  // namespace
+
+Interval numbers_of(ir::DType type) {
+  switch (type) {
+    case ir::DType::boolean: return {0, 1};
+    case ir::DType::uint8: return {0, 255};
+    case ir::DType::int8: return {-128, 127};
+    case ir::DType::uint16: return {0, 65535};
+    case ir::DType::int16: return {-32768, 32767};
+    default: return {};
+  }
+}
 
 bool Interval::is_bounded() const { return std::isfinite(low) && std::isfinite(high); }
 double Interval::magnitude() const { return std::max(std::abs(low), std::abs(high)); }
@@ -91,8 +111,26 @@ int64_t Call::elements(std::string_view parameter) const {
   return value->type.shape().count();
 }
 
+double Call::size(std::string_view parameter, int64_t axis) const {
+  const ir::Value* value = op.input(parameter);
+  if (value == nullptr || !value->type.is_tensor() || !value->type.is_ranked()) return HUGE_VAL;
+  const ir::Shape& shape = value->type.shape();
+  if (axis < 0) axis += shape.rank();
+  if (axis < 0 || axis >= shape.rank()) return HUGE_VAL;
+  const int64_t size = shape[static_cast<int>(axis)];
+  return size < 0 ? bounds.largest_size() : static_cast<double>(size);
+}
+
 Bounds Bounds::of(const ir::Function& function, const import::FunctionDescription* description, const Ranges& ranges) {
+  Bounds out = on_demand(function, description, ranges);
+  out.walk(function.body());
+  return out;
+}
+
+Bounds Bounds::on_demand(const ir::Function& function, const import::FunctionDescription* description,
+                         const Ranges& ranges) {
   Bounds out;
+  if (description != nullptr) out.largest_size_ = linting::largest_size(*description);
   for (const auto& input : function.body().inputs()) {
     Interval interval = of_type(input->type);
     if (description != nullptr)
@@ -107,28 +145,34 @@ Bounds Bounds::of(const ir::Function& function, const import::FunctionDescriptio
       interval = {it->second.first, it->second.second, Grip::each};
     out.known_[input.get()] = interval;
   }
-  out.walk(function.body());
   return out;
 }
 
-void Bounds::walk(const ir::Block& block) {
+void Bounds::walk(const ir::Block& block) const {
   for (const auto& op : block.ops()) {
     for (size_t i = 0; i < op->block_count(); ++i) walk(*op->block(i));
-    for (size_t i = 0; i < op->output_count(); ++i) {
-      const ir::Value* out = op->output(i);
-      Interval interval = of_type(out->type);
-      if (out->constant() != nullptr)
-        interval = of_constant(*out->constant());
-      else if (const Transfer transfer = transfer_of(op->type_name()); transfer != nullptr && op->block_count() == 0)
-        if (const Interval found = transfer({*op, *this}); !is_nan(found)) interval = found;
-      known_[out] = interval;
-    }
+    for (size_t i = 0; i < op->output_count(); ++i) of(op->output(i));
   }
+}
+
+Interval Bounds::computed(const ir::Value* value) const {
+  if (value->constant() != nullptr) return of_constant(*value->constant());
+  const Interval type = of_type(value->type);
+  const ir::Op* op = value->producer();
+  if (op == nullptr || op->block_count() > 0 || depth_ > kDeepest) return type;
+  const Transfer transfer = transfer_of(op->type_name());
+  if (transfer == nullptr) return type;
+  const Interval found = transfer({*op, *this, *value});
+  const bool wraps = type.is_bounded() && (found.low < type.low || found.high > type.high);
+  return wraps || is_nan(found) ? type : found;
 }
 
 Interval Bounds::of(const ir::Value* value) const {
   if (const auto it = known_.find(value); it != known_.end()) return it->second;
-  return value->constant() != nullptr ? of_constant(*value->constant()) : of_type(value->type);
+  ++depth_;
+  const Interval interval = computed(value);
+  --depth_;
+  return known_[value] = interval;
 }
 
 }  // namespace moka::linting

@@ -28,28 +28,45 @@ struct Interval {
   bool contains(double x) const { return low <= x && x <= high; }
 };
 
-/// Bounds of all values of a function, from its constants and the declared ranges of its inputs.
+/// The numbers of an integer type of at most 16 bits or a boolean; unbounded for others.
+Interval numbers_of(ir::DType type);
+
+/// Bounds of the values of a function, from its constants and the declared ranges of its inputs. For one thread.
 class Bounds {
  public:
   using Ranges = std::map<std::string, std::pair<double, double>>;  ///< allowed numbers of inputs
+  /// The bounds of all values.
   static Bounds of(const ir::Function& function, const import::FunctionDescription* description, const Ranges& ranges);
+  /// The same, but looks only at what a question needs: few large weights are read. The function must live on. Bounds
+  /// may be wider behind thousands of operations.
+  static Bounds on_demand(const ir::Function& function, const import::FunctionDescription* description,
+                          const Ranges& ranges);
 
   Interval of(const ir::Value* value) const;
+  /// The largest size that a dimension of an input may have; unknown dimensions inside count as at most that.
+  double largest_size() const { return largest_size_; }
 
  private:
-  void walk(const ir::Block& block);
-  std::unordered_map<const ir::Value*, Interval> known_;
+  void walk(const ir::Block& block) const;
+  Interval computed(const ir::Value* value) const;
+
+  mutable std::unordered_map<const ir::Value*, Interval> known_;
+  mutable int depth_ = 0;
+  double largest_size_ = HUGE_VAL;
 };
 
 /// An operation whose inputs' bounds are known.
 struct Call {
   const ir::Op& op;
   const Bounds& bounds;
+  const ir::Value& result;  ///< the one to bound
 
   Interval in(std::string_view parameter) const;  ///< unbounded when it is absent
   /// A constant number, or the parameter's default.
   double number(std::string_view parameter, double otherwise) const;
   int64_t elements(std::string_view parameter) const;  ///< of an input; 0 when unknown
+  /// The size of a dimension of an input, which may count from the end, or what it is at most.
+  double size(std::string_view parameter, int64_t axis) const;
 };
 
 using Transfer = Interval (*)(const Call& call);
@@ -60,6 +77,7 @@ const Transfers& activation_transfers();
 const Transfers& linear_transfers();
 const Transfers& movement_transfers();
 const Transfers& reduction_transfers();
+const Transfers& index_transfers();
 
 /// Applies a function that never decreases to both ends.
 template <class F>

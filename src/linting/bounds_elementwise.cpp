@@ -91,7 +91,16 @@ Interval clip(const Call& c) {
   const double low = c.number("alpha", -HUGE_VAL), high = c.number("beta", HUGE_VAL);
   return rising(c.in("x"), [&](double v) { return std::min(std::max(v, low), high); });
 }
-Interval interval_of_argument(const Call& c) { return c.in("x"); }
+/// Integers wrap to narrower types, floats saturate.
+Interval cast(const Call& c) {
+  Interval x = c.in("x");
+  const ir::DType to = c.result.type.dtype();
+  const Interval type = numbers_of(to);
+  if (!type.is_bounded() || (type.low <= x.low && x.high <= type.high)) return x;
+  const ir::Value* from = c.op.input("x");
+  if (to == ir::DType::boolean || from == nullptr || !ir::is_float(from->type.dtype())) return type;
+  return rising(x, [&](double v) { return std::clamp(v, type.low, type.high); });
+}
 Interval whole(const Call& c) {
   const Interval x = c.in("x");
   return {std::floor(x.low), std::ceil(x.high), x.grip};
@@ -99,35 +108,31 @@ Interval whole(const Call& c) {
 Interval one(const Call&) { return {-1, 1}; }
 Interval yes_or_no(const Call&) { return {0, 1}; }
 Interval select(const Call& c) { return hull(c.in("a"), c.in("b")); }
+/// The remainder has the sign of the divisor.
+Interval mod(const Call& c) {
+  const Interval x = c.in("x"), y = c.in("y");
+  if (x.low >= 0 && x.high < y.low) return at_most(x, Grip::wide);
+  if (y.low > 0) return {0, y.high};
+  return y.high < 0 ? Interval{y.low, 0} : Interval{-y.magnitude(), y.magnitude()};
+}
+Interval floor_div(const Call& c) {
+  const Interval y = c.in("y");
+  if (y.contains(0)) return {};
+  return at_most(corners(c.in("x"), y, [](double a, double b) { return std::floor(a / b); }), Grip::wide);
+}
 
 }  // namespace
 
 const Transfers& elementwise_transfers() {
-  static const Transfers all{{"add", add},
-                             {"sub", sub},
-                             {"mul", mul},
-                             {"real_div", real_div},
-                             {"maximum", maximum},
-                             {"minimum", minimum},
-                             {"square", square},
-                             {"pow", pow},
-                             {"abs", abs},
-                             {"exp", exp},
-                             {"exp2", exp2},
-                             {"log", log},
-                             {"sqrt", sqrt},
-                             {"rsqrt", rsqrt},
-                             {"inverse", inverse},
-                             {"clip", clip},
-                             {"cast", interval_of_argument},
-                             {"floor", whole},
-                             {"ceil", whole},
-                             {"round", whole},
-                             {"sign", one},
-                             {"sin", one},
-                             {"cos", one},
-                             {"erf", one},
-                             {"equal", yes_or_no},
+  static const Transfers all{{"add", add},           {"sub", sub},         {"mul", mul},
+                             {"real_div", real_div}, {"maximum", maximum}, {"minimum", minimum},
+                             {"square", square},     {"pow", pow},         {"abs", abs},
+                             {"exp", exp},           {"exp2", exp2},       {"log", log},
+                             {"sqrt", sqrt},         {"rsqrt", rsqrt},     {"inverse", inverse},
+                             {"clip", clip},         {"cast", cast},       {"floor", whole},
+                             {"ceil", whole},        {"round", whole},     {"sign", one},
+                             {"sin", one},           {"cos", one},         {"erf", one},
+                             {"equal", yes_or_no},   {"mod", mod},         {"floor_div", floor_div},
                              {"select", select}};
   return all;
 }

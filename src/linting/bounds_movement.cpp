@@ -19,6 +19,8 @@ Interval all_values(const Call& c) {
   for (const ir::Value* value : c.op.inputs("values")) out = hull(out, c.bounds.of(value));
   return out;
 }
+Interval fill(const Call& c) { return c.op.input("value") == nullptr ? Interval{0, 0} : c.in("value"); }
+Interval slice_update(const Call& c) { return at_most(hull(c.in("x"), c.in("update")), Grip::wide); }
 Interval pad(const Call& c) {
   const double value = c.number("constant_val", 0);
   const Interval x = at_most(c.in("x"), Grip::reached);
@@ -44,7 +46,10 @@ const Transfers& movement_transfers() {
                              {"split", part},
                              {"gather", part},
                              {"gather_along_axis", part},
-                             {"topk", mixed},
+                             {"gather_nd", part},
+                             {"fill", fill},
+                             {"fill_like", fill},
+                             {"slice_update", slice_update},
                              {"tile", repeated},
                              {"upsample_nearest_neighbor", repeated},
                              {"resize_nearest_neighbor", repeated},

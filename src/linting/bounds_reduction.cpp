@@ -41,7 +41,6 @@ Interval pooled(const Call& c) {
   const Interval x = c.in("x");
   return {std::min(x.low, 0.0), std::max(x.high, 0.0)};
 }
-Interval index(const Call& c) { return {0, std::max(static_cast<double>(c.elements("x")) - 1, 0.0)}; }
 
 /// x - mean over the deviation is at most the root of the number of elements.
 Interval normalized(const Call& c) {
@@ -63,8 +62,6 @@ const Transfers& reduction_transfers() {
                              {"reduce_sum_square", reduce_sum_square},
                              {"reduce_l2_norm", reduce_l2_norm},
                              {"reduce_log_sum_exp", reduce_log_sum_exp},
-                             {"reduce_argmax", index},
-                             {"reduce_argmin", index},
                              {"max_pool", inside},
                              {"avg_pool", pooled},
                              {"layer_norm", normalized},

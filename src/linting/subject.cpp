@@ -55,6 +55,7 @@ const Rule* find_rule(std::string_view name) {
 }
 
 void complete(Subject& subject, const std::map<std::string, std::pair<double, double>>& ranges) {
+  for (const auto& [name, range] : ranges) subject.ranged.insert(name);
   if (subject.program == nullptr) return;
   for (const auto& function : subject.program->functions) {
     FunctionView view;

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from case import Case, moka
-from model_files import FLOAT16, array_feature, write_program
+from model_files import FLOAT16, INT32, array_feature, write_program
 
 PROGRAM = """program(1.3)
 {
@@ -49,6 +49,27 @@ class Lint(Case):
         self.ends(0, "lint", model, "--range", "x=3:4", "--only", "swift-name")
         self.finds(model, "--range", "x=0:4", "--no-run", "--fail-on", "warning")
         self.ends(0, "lint", model, "--range", "x=0:4", "--no-run")
+
+    def test_ids_that_wrap(self):
+        body = """program(1.3)
+{
+    func main<ios17>(tensor<int32, [3]> ids) {
+        tensor<int16, [3]> narrow = cast(x = ids, dtype = string("int16"))[name = string("narrow")];
+        tensor<int32, [3]> y = cast(x = narrow, dtype = string("int32"))[name = string("y")];
+    } -> (y);
+}
+"""
+        model = write_program(self.folder / "Ids.mlmodelc", body, [array_feature("ids", [3], INT32)], [array_feature("y", [3], INT32)])
+        [finding] = json.loads(self.finds(model, "--range", "ids=0:40000", "--json").stdout)["findings"]
+        self.assertEqual((finding["rule"], finding["level"]), ("narrow-integer", "error"))
+        self.assertIn("from 32768 on it wraps: 40000 becomes -25536", finding["evidence"])
+        for options, found in (([], "nothing bounds input 'ids'"), (["--range", "ids=0:40000"], "40000 becomes -25536")):
+            remarks = self.answer("explain", model, *options)["remarks"]
+            [text] = [remark["text"] for remark in remarks if remark["pass"] == "integers"]
+            self.assertIn(found, text)
+        remarks = self.answer("explain", model, "--range", "ids=0:32767")["remarks"]
+        self.assertNotIn("integers", {remark["pass"] for remark in remarks})
+        self.assertIn("not an array input", self.ends(2, "explain", model, "--range", "id=0:1").stderr)
 
     def test_the_rules_are_listed(self):
         rules = json.loads(self.ends(0, "lint", "--rules", "--json").stdout)["rules"]

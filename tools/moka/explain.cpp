@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "arguments.h"
+#include "check/ranges.h"
 #include "clock.h"
 #include "command.h"
 #include "explain_units.h"
@@ -29,6 +30,7 @@ struct ExplainOptions {
   LoadOptions load;
   InputOptions input;
   bool measure = false, all = false, json = false;
+  std::vector<std::string> ranges;
   std::string unit;     ///< show only this unit's refusals; empty: all
   int predictions = 0;  ///< number of measured predictions; 0: as many as take about half a second
 };
@@ -286,7 +288,13 @@ int explain(const ExplainOptions& options) {
   } else if (options.measure) {
     inputs = model.random_inputs(options.input.seed);
   }
-  const ComputePlan plan = model.compute_plan(inputs, options.measure ? predictions_of(model, inputs, options) : 0);
+  std::map<std::string, std::pair<double, double>> ranges;
+  for (const std::string& text : options.ranges) {
+    const NumberRange range = parse_range(text);
+    ranges.insert({range.name, {range.low, range.high}});
+  }
+  const int predictions = options.measure ? predictions_of(model, inputs, options) : 0;
+  const ComputePlan plan = model.compute_plan(inputs, predictions, {}, ranges);
   if (options.json)
     print(rendered(machine(plan, options)));
   else
@@ -310,6 +318,9 @@ Command add_explain(Arguments parent) {
   app.add_option("--unit", options->unit, "Only what stays off this unit and why: cpu, gpu or neuralEngine")
       .check(one_of({"cpu", "gpu", "neuralEngine"}))
       .option_text("UNIT");
+  app.add_option("--range", options->ranges, "The numbers of an array input: which ones a narrower integer type lacks")
+      .allow_extra_args(false)
+      .option_text("NAME=LOW:HIGH");
   app.add_flag("--all", options->all, "Every operation, reason and remark, in order");
   add_input_options(app, options->input);
   app.add_flag("--json", options->json, "Answer in JSON");

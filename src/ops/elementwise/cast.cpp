@@ -61,7 +61,8 @@ OpDef define_cast() {
           "coremltools' TestCast for values inside; outside, C++ leaves it open, and saturation is what ARM's "
           "conversions "
           "do")
-      .note("Integers wrap to narrower types. Anything but zero is true, also NaN.", "numpy.ndarray.astype")
+      .note("Integers wrap to narrower types. Anything but zero is true, also NaN.",
+            "numpy.ndarray.astype; for int32 to int16 reports of Core ML's runtime differ, see docs/numerics.md")
       .note(
           "A cast to float16 rounds to nearest, ties to even; values above 65519 become infinite. Unless precision is "
           "exact, "

@@ -29,6 +29,9 @@ OpDef define_mod() {
              [](auto a, auto b) { return floor_rest(a, b); }, whole_rest)
       .note("The remainder has the sign of the divisor. For a zero divisor integers give 0 and floats NaN.",
             "numpy.mod, which is coremltools' value inference")
+      .note(
+          "Systems differ for operands of different signs: -7 and 3 give 2 here, and -1 on a Mac that was reported.",
+          "against this decision, kasper0406/stablehlo-coreml pull request 70: Core ML gives the sign of the dividend")
       .build();
 }
 

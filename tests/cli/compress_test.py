@@ -106,6 +106,14 @@ class Compress(Case):
             self.assertLess(error / power, noise, options)
             self.assertGreater(error, 0, options)
 
+    def test_a_model_of_small_weights_says_why_it_stays(self):
+        done = self.ends(0, "compress", MODEL, "-o", self.out, "--palette", 4, "--least", 3456)
+        why = "nothing was compressed: no weight has more than 3456 elements (--least), the largest, 'y_weight_0', has 3456"
+        self.assertIn(why, done.stderr)
+        self.assertEqual(self.outputs(self.out), self.outputs(MODEL))
+        done = self.ends(0, "compress", MODEL, "-o", self.out, "--palette", 4, "--least", 16)
+        self.assertNotIn("nothing", done.stderr)
+
     def test_thresholds_leave_weights_with_few_zeros(self):
         small = ("--least", 16, "--threshold", 1e-6)
         for weight in self.compress(*small)["weights"]:

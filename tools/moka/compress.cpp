@@ -44,6 +44,28 @@ std::string activations_text(const CompressedModel& made) {
   return "\n" + table_text(table);
 }
 
+int64_t elements_of(const CompressedWeight& w) {
+  int64_t count = 1;
+  for (int64_t size : w.shape) count *= size;
+  return count;
+}
+
+/// Says why the copy equals the model, where the weights themselves do not say it.
+void note_nothing_done(const CompressOptions& options, const std::vector<CompressedWeight>& weights) {
+  const CompressedWeight* largest = nullptr;
+  for (const CompressedWeight& w : weights) {
+    if (!w.form.empty() || !w.skipped.empty()) return;
+    if (largest == nullptr || elements_of(w) > elements_of(*largest)) largest = &w;
+  }
+  if (largest == nullptr)
+    note("compress", "nothing was compressed: the model has no weights that this can be done with");
+  else if (elements_of(*largest) <= options.least)
+    note("compress",
+         fmt::format("nothing was compressed: no weight has more than {} elements (--least), the largest, '{}', "
+                     "has {}",
+                     options.least, largest->name, elements_of(*largest)));
+}
+
 int compress(const CompressOptions& options) {
   if (options.searches()) return compress_by_search(options);
   if (!options.forms.empty() || !options.chart.empty())
@@ -68,6 +90,7 @@ int compress(const CompressOptions& options) {
   progress.reset();
   made.model.save(options.out);
   note_unused_layers(options, made.weights);
+  if (!options.decompress && !settings.activations) note_nothing_done(options, made.weights);
   size_t before = 0, after = 0;
   for (const CompressedWeight& w : made.weights) {
     before += w.bytes_before;

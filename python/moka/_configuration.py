@@ -19,6 +19,8 @@ _MEASURE = {
     "all": _moka.MeasureKernels.ALL,
 }
 
+_PRECISIONS = ("at_least", "exact")
+
 #: Fields of ModelConfiguration that have the argument's name and type.
 _SAME = ("low_memory", "pack_while_loading", "optimize", "strict")
 #: Arguments that are a path, a word or None.
@@ -63,27 +65,39 @@ def picklable(arguments: Dict[str, Any]) -> Dict[str, Any]:
     }
 
 
+def usual() -> "_moka.ModelConfiguration":
+    """The configuration where nothing is chosen: environment variables decide. Raises ValueError."""
+    precision = os.environ.get("MOKA_PRECISION") or "at_least"
+    if precision not in _PRECISIONS:
+        raise ValueError(f"MOKA_PRECISION: expected {' or '.join(_PRECISIONS)}, got '{precision}'")
+    c = _moka.ModelConfiguration()
+    c.exact_precision = precision == "exact"
+    c.device = os.environ.get("MOKA_DEVICE", "")
+    return c
+
+
 def configuration(arguments: Dict[str, Any]) -> "_moka.ModelConfiguration":
     """arguments: from picklable()."""
     precision, measure = arguments["precision"], arguments["measure_kernels"]
-    if precision not in ("at_least", "exact"):
+    if precision not in (None, *_PRECISIONS):
         raise ValueError(f"precision: expected 'at_least' or 'exact', got {precision!r}")
     if measure not in _MEASURE:
         raise ValueError(f"measure_kernels: expected one of {', '.join(_MEASURE)}, got {measure!r}")
-    c = _moka.ModelConfiguration()
+    c = usual()
     for name in _SAME:
         setattr(c, name, arguments[name])
     for name in _PATHS:
         setattr(c, name, arguments[name] or "")
     c.compute_units = _UNITS[arguments["compute_units"]]
     c.function_name = arguments["function"] or ""
-    c.exact_precision = precision == "exact"
+    if precision is not None:
+        c.exact_precision = precision == "exact"
     c.threads = _number("threads", arguments["threads"], 1024)
     c.processors = [_number("processors", processor, 2**31 - 1) for processor in arguments["processors"]]
     c.memory_budget = _number("memory_budget", arguments["memory_budget"])
     if arguments["idle_memory"] is not None:
         c.idle_memory = _number("idle_memory", arguments["idle_memory"])
-    c.device = arguments["device"] or ""
+    c.device = arguments["device"] or c.device
     c.measure_kernels = _MEASURE[measure]
     c.pinned_kernels = arguments["pinned_kernels"]
     c.pins = _pins(arguments["pins"])

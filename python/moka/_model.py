@@ -21,7 +21,8 @@ class Model(Predictor):
     its own way.
     compute_units: "ALL", "CPU_ONLY", "CPU_AND_GPU" or "CPU_AND_NE", or coremltools' ComputeUnit.
     function: name of the function to load; None: the default one.
-    precision: "at_least" (types are the minimum precision, as Core ML says) or "exact" (round to each type).
+    precision: "at_least" (types are the minimum precision, as Core ML says) or "exact" (round to each type); None: the
+    environment variable MOKA_PRECISION, else "at_least".
     threads: threads per prediction, at most 1024; 0: one per core, or one per entry of processors.
     processors: processor numbers for worker threads; the calling thread stays where it is bound. Empty: the workers run where
     the calling thread may run.
@@ -31,7 +32,7 @@ class Model(Predictor):
     pack_while_loading: pack all weights while loading, so that the first predictions are as fast as later ones. Otherwise the
     first prediction reads fp32 and fp16 weights from the file, and the following ones pack them.
     optimize: run the passes.
-    device: use only this device and "reference"; None: compute_units decides.
+    device: use only this device and "reference"; None: the environment variable MOKA_DEVICE, else compute_units decides.
     kernel_cache: file of measured times that choose kernels: a path, "default" (the user's own) or "off"; None: the environment
     variable MOKA_KERNEL_CACHE, else off. A file that is damaged or from another machine or build is ignored, and explain's
     remarks report it.
@@ -65,7 +66,7 @@ class Model(Predictor):
         *,
         compute_units: Any = "ALL",
         function: Optional[str] = None,
-        precision: str = "at_least",
+        precision: Optional[str] = None,
         threads: int = 0,
         processors: Sequence[int] = (),
         memory_budget: int = 0,
@@ -168,7 +169,7 @@ class Model(Predictor):
         """A program in the text form of MIL; `blobs` are the weight files that BLOBFILE names."""
         self = cls.__new__(cls)
         files = dict(blobs or {})
-        self._set(_moka.Model.from_mil(text, files, _moka.ModelConfiguration()), (cls.from_mil, (text, files)))
+        self._set(_moka.Model.from_mil(text, files, _configuration.usual()), (cls.from_mil, (text, files)))
         return self
 
     def __repr__(self) -> str:

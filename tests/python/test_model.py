@@ -325,3 +325,37 @@ def test_everything_public_is_documented():
     for name, member in inspect.getmembers(moka.Model, inspect.isfunction):
         if not name.startswith("_"):
             assert member.__doc__, name
+
+
+def test_variables_choose_precision_and_device(monkeypatch, tmp_path):
+    p = moka.build.Program("ios17")
+    x = p.input("x", moka.build.array((1,)))
+    p.output(p.cast(x=p.cast(x=p.relu(x=x), dtype="fp16"), dtype="fp32"), "y")
+    path = p.save(tmp_path / "net.mlpackage")
+    value = {"x": np.array([2049], np.float32)}
+    assert moka.Model(path).predict(value)["y"] == [2049]
+    monkeypatch.setenv("MOKA_PRECISION", "exact")  # float16 has only even numbers from 2048 on
+    assert moka.Model(path).predict(value)["y"] == [2048]
+    assert moka.Model(path, precision="at_least").predict(value)["y"] == [2049]
+    assert moka.Model.from_mil(moka.Model(path).mil()).predict(value)["y"] == [2048]
+    monkeypatch.setenv("MOKA_DEVICE", "reference")
+    assert {o.device for o in moka.Model(path).explain().operations} == {"reference"}
+    assert "cpu" in {o.device for o in moka.Model(path, device="cpu").explain().operations}
+    monkeypatch.setenv("MOKA_PRECISION", "half")
+    with pytest.raises(ValueError, match="MOKA_PRECISION: expected at_least or exact, got 'half'"):
+        moka.Model(path)
+
+
+def test_explain_names_integers_that_wrap():
+    body = """tensor<int16, [3]> a = cast(x = ids, dtype = string("int16"))[name = string("narrow")];
+              tensor<int32, [3]> y = cast(x = a, dtype = string("int32"))[name = string("y_op")];"""
+    model = moka.Model.from_mil(program("tensor<int32, [3]> ids", body, "y"))
+
+    def remarks(**options):
+        return [r.text for r in model.explain(**options).remarks if r.pass_name == "integers"]
+
+    assert "nothing bounds input 'ids'" in remarks()[0]
+    assert "40000 becomes -25536" in remarks(ranges={"ids": (0, 40000)})[0]
+    assert remarks(ranges={"ids": (0, 32767)}) == []
+    with pytest.raises(moka.InvalidArgumentError, match="range of 'id': not an array input"):
+        model.explain(ranges={"id": (0, 1)})

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _moka
 from .._asset import compile_model
-from .._configuration import units
+from .._configuration import units, usual
 from . import _devices, _plan
 from ._values import checked, from_moka, outputs, runtime_errors
 
@@ -153,13 +153,8 @@ class _MLModelProxy:
         for key, value in (optimization_hints or {}).items():
             if value not in _HINTS.get(key, (value,)):
                 raise RuntimeError(f"optimization hint '{key}': expected one of {_HINTS[key]}, got '{value}'")
-        precision = os.environ.get("MOKA_PRECISION", "")
-        if precision not in ("", "at_least", "exact"):
-            raise RuntimeError(f"MOKA_PRECISION: expected at_least or exact, got '{precision}'")
         with runtime_errors():
-            configuration = _moka.ModelConfiguration()
-            configuration.exact_precision = precision == "exact"
-            configuration.device = os.environ.get("MOKA_DEVICE", "")
+            configuration = usual()
             configuration.compute_units = units(compute_units)
             configuration.function_name = function_name or ""
         asset = getattr(asset, "__proxy__", asset)
@@ -295,7 +290,6 @@ class _MLModelProxy:
     @staticmethod
     def get_compute_plan(path: str, compute_units: str) -> Any:
         with runtime_errors():
-            configuration = _moka.ModelConfiguration()
-            configuration.device = os.environ.get("MOKA_DEVICE", "")
+            configuration = usual()
             configuration.compute_units = units(compute_units)
             return _plan.plan_of(_moka.Model.load(path, configuration))

@@ -57,8 +57,9 @@ void decompile_model(const std::string& path, const std::string& destination) {
 }
 
 std::map<std::string, std::string> generate_interface(const std::string& path, const InterfaceOptions& options) {
+  const bool core_ml = options.language == Language::swift || options.language == Language::objective_c;
   const import::ModelDescription description =
-      api::unwrap(compiler::interface_of(api::unwrap(format::open_model(path))));
+      api::unwrap(compiler::interface_of(api::unwrap(format::open_model(path)), core_ml));
   return compiler::generate(description, compiler::model_name(path), static_cast<compiler::Language>(options.language),
                             {options.swift_version, options.public_access, options.global_module});
 }

@@ -229,8 +229,9 @@ Result<Files> compile(const format::ModelFile& file, const std::string& name, bo
   return std::move(out.files);
 }
 
-Result<import::ModelDescription> interface_of(const format::ModelFile& file) {
-  return as_described(file, MOKA_TRY(import::describe_model(file)));
+Result<import::ModelDescription> interface_of(const format::ModelFile& file, bool core_ml) {
+  import::ModelDescription out = MOKA_TRY(import::describe_model(file));
+  return core_ml ? as_described(file, std::move(out)) : std::move(out);
 }
 
 Result<nlohmann::json> metadata_of(const format::ModelFile& file, const std::string& name) {

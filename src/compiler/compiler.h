@@ -22,7 +22,8 @@ Result<Files> compile(const format::ModelFile& file, const std::string& name, bo
 /// The content of the model's metadata.json: the file's own if the compiled model has one, otherwise generated.
 Result<nlohmann::json> metadata_of(const format::ModelFile& file, const std::string& name);
 
-/// The description for generated code. Inputs are optional as in the file.
-Result<import::ModelDescription> interface_of(const format::ModelFile& file);
+/// The description for generated code. `core_ml`: code for Apple's framework, where inputs are optional as in the file.
+/// Moka also lets the thresholds of detectors be absent.
+Result<import::ModelDescription> interface_of(const format::ModelFile& file, bool core_ml);
 
 }  // namespace moka::compiler

@@ -26,9 +26,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto file = moka::format::open_model_bytes(bytes, {}, {budget});
   if (!file.ok()) return 0;
   (void)compiler::metadata_of(*file, "m").ok();
-  if (const auto description = compiler::interface_of(*file); description.ok())
-    for (int language = 0; language < 5; ++language)
-      (void)compiler::generate(*description, "m", static_cast<compiler::Language>(language), {});
+  for (const bool core_ml : {false, true})
+    if (const auto description = compiler::interface_of(*file, core_ml); description.ok())
+      for (int language = 0; language < 5; ++language)
+        (void)compiler::generate(*description, "m", static_cast<compiler::Language>(language), {});
   const auto once = compiler::compile(*file, "m");
   if (!once.ok()) return 0;
   const auto twice = compiler::compile(*file, "m");

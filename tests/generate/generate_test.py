@@ -7,18 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
+from case import CC, CXX, HERE, MODELS, PROGRAM, ROOT, Case, run
 from sources import write_accumulator, write_alike, write_everything, write_sum
-
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
-PROGRAM = Path(os.environ["MOKA_PROGRAM"]).resolve()
-LIBRARY = Path(os.environ["MOKA_LIBRARY"])
-MODELS = Path(os.environ.get("MOKA_TEST_MODELS") or os.environ.get("MOKA_TEST_MODELS_DEFAULT", "models"))
-CC, CXX = os.environ.get("CC", "cc"), os.environ.get("CXX", "c++")
 
 CPP_MAIN = """#include "Sum_of_two.hpp"
 #include "Accumulator.hpp"
@@ -59,13 +52,6 @@ int main(int argc, char** argv) {
 """
 
 
-def run(*command, **options):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=600, **options)
-    if done.returncode:
-        raise AssertionError(f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}")
-    return done.stdout
-
-
 def prepare_package(folder):
     """examples/swiftpm with its model and class."""
     shutil.copytree(ROOT / "examples" / "swiftpm", folder / "swiftpm")
@@ -75,22 +61,11 @@ def prepare_package(folder):
     return folder / "swiftpm"
 
 
-class Generate(unittest.TestCase):
-    def setUp(self):
-        keeper = tempfile.TemporaryDirectory()
-        self.addCleanup(keeper.cleanup)
-        self.folder = Path(keeper.name)
-
-    def generate(self, model, language, *flags):
-        return [Path(line) for line in run(PROGRAM, "generate", model, self.folder, "--language", language, *flags).splitlines()]
-
+class Generate(Case):
     def test_cpp_compiles_and_predicts(self):
         for model in (write_sum(self.folder), write_accumulator(self.folder)):
             self.generate(model, "C++")
-        main = self.folder / "main.cpp"
-        main.write_text(CPP_MAIN)
-        run(CXX, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-O0", main, "-o", self.folder / "main", "-I", ROOT / "include",
-            LIBRARY, f"-Wl,-rpath,{LIBRARY.parent}")
+        self.build_cpp(CPP_MAIN)
         self.assertEqual(run(self.folder / "main", cwd="/"), "7 11 2\n6\n")
         found = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"}
         self.assertEqual(run("sh", "-c", "main", cwd="/", env=found), "7 11 2\n6\n")
@@ -99,10 +74,7 @@ class Generate(unittest.TestCase):
         model = write_sum(self.folder)
         header, source = sorted(self.generate(model, "c"), reverse=True)
         self.assertEqual((header.name, source.name), ("Sum_of_two.h", "Sum_of_two.c"))
-        main = self.folder / "main.c"
-        main.write_text(C_MAIN)
-        run(CC, "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic-errors", main, source, "-o", self.folder / "main", "-I",
-            ROOT / "include", LIBRARY, f"-Wl,-rpath,{LIBRARY.parent}")
+        self.build_c(C_MAIN, source)
         self.assertEqual(run(self.folder / "main", model), "7\n")
 
     def test_every_kind_of_feature_and_strange_names_compile(self):
@@ -111,7 +83,7 @@ class Generate(unittest.TestCase):
         run(CXX, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "include", "-x", "c++",
             "-include", header, "/dev/null")
         text = header.read_text()
-        for name in ("int64_t class_ = 0;", "double _1st_value = 0;", "std::optional<int64_t> count_;", "int64_t count__2 = 0;",
+        for name in ("int64_t class_ = 0;", "double _1st_value = 0;", "std::optional<int64_t> count_ = std::nullopt;", "int64_t count__2 = 0;",
                      "moka::MultiArray caf_;", "& features_() const", "& return_() const"):
             self.assertIn(name, text)
         for source in self.generate(model, "C"):
@@ -126,12 +98,6 @@ class Generate(unittest.TestCase):
             model = shutil.copytree(write_sum(self.folder / f"of_{name}"), self.folder / f"{name}.mlmodelc")
             for source in self.generate(model, "C"):
                 run(CC, "-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "include", source)
-
-    def objective_c(self, model):
-        header, source = self.generate(model, "Objective-C")
-        run("clang", "-x", "objective-c", "-fobjc-arc", "-fblocks", "-fobjc-runtime=macosx", "-fsyntax-only", "-Wall", "-Wextra",
-            "-Werror", "-I", HERE / "objective_c", source)
-        return header.read_text(), source.read_text()
 
     @unittest.skipUnless(shutil.which("clang"), "clang is not installed (tools/setup --fuzz)")
     def test_objective_c_compiles(self):

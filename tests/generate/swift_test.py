@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from generate_test import HERE, LIBRARY, PROGRAM, ROOT, prepare_package, run
+from case import HERE, LIBRARY, PROGRAM, ROOT, run
+from generate_test import prepare_package
 from sources import write_accumulator, write_alike, write_everything, write_sum
 
 # Packages that the system has in its own version.

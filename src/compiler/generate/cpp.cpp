@@ -29,8 +29,18 @@ std::string cpp_declared(const Field& f) {
 }
 
 std::string initial(const Field& f) {
+  if (f.feature.optional) return " = std::nullopt";
   const bool number = f.feature.kind == FeatureKind::int64 || f.feature.kind == FeatureKind::float64;
-  return number && !f.feature.optional ? " = 0" : "";
+  return number ? " = 0" : "";
+}
+
+/// Parameters in the order of the inputs. C++ lets a call leave out only the last ones.
+std::string parameters(const std::vector<Field>& inputs) {
+  const auto is_required = [](const Field& f) { return !f.feature.optional; };
+  const auto required = std::find_if(inputs.rbegin(), inputs.rend(), is_required).base() - inputs.begin();
+  return each(inputs, ", ", [&](const Field& f) {
+    return cat(cpp_declared(f), &f - inputs.data() >= required ? " = std::nullopt" : "");
+  });
 }
 
 }  // namespace
@@ -51,7 +61,7 @@ Sources write_cpp(const import::ModelDescription& description, const std::string
     return cat("  /// ", documentation(f), "\n  const ", cpp_type(f), "& ", f.identifier, "() const { return std::get<",
                cpp_type(f), ">(values_.at(", literal(f.feature.name), ")); }\n");
   });
-  w["parameters"] = each(model.inputs, ", ", cpp_declared);
+  w["parameters"] = parameters(model.inputs);
   w["passed"] = each(model.inputs, ", ", [](const Field& f) { return cat("std::move(", f.identifier, ")"); });
   w["convenience"] = model.inputs.empty() ? ""
                                           : fill(R"(

@@ -1,6 +1,7 @@
 #include "compiler/generate/interface.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <set>
 #include <sstream>
@@ -98,6 +99,14 @@ std::string type_in_words(const import::FeatureDescription& f) {
   return "";
 }
 
+/// What the model uses where the input is absent, or, where it must not be, what it would use: ", by default 0.45".
+std::string default_in_words(const import::FeatureDescription& f) {
+  if (f.threshold && std::isnan(*f.threshold)) return f.optional ? ", by default the model's own values" : "";
+  if (f.threshold) return cat(f.optional ? ", by default " : "; the model's own is ", *f.threshold);
+  const auto& value = f.array.default_value;
+  return f.optional && f.kind == FeatureKind::multi_array && value ? cat(", by default filled with ", *value) : "";
+}
+
 }  // namespace
 
 Interface describe_interface(const import::ModelDescription& description, const std::string& model_name,
@@ -115,9 +124,9 @@ Interface describe_interface(const import::ModelDescription& description, const 
 }
 
 std::string documentation(const Field& field) {
-  const std::string& said = field.feature.description;
-  return cat(one_line(said.empty() ? field.feature.name : said), field.feature.optional ? " as optional " : " as ",
-             type_in_words(field.feature));
+  const import::FeatureDescription& f = field.feature;
+  return cat(one_line(f.description.empty() ? f.name : f.description), f.optional ? " as optional " : " as ",
+             type_in_words(f), default_in_words(f));
 }
 
 }  // namespace moka::compiler

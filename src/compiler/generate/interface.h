@@ -38,7 +38,8 @@ struct Naming {
 Interface describe_interface(const import::ModelDescription& description, const std::string& model_name,
                              const Naming& naming);
 
-/// "scores as 1 by 4 matrix of floats": the author's description, or else the name, followed by the type in words.
+/// "scores as 1 by 4 matrix of floats": the author's description, or else the name, followed by the type in words and
+/// the default, if there is one: "overlap as optional double value, by default 0.45".
 std::string documentation(const Field& field);
 
 }  // namespace moka::compiler

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -30,6 +32,14 @@ struct TreeNode {
   std::vector<std::pair<uint64_t, double>> values;  ///< that a leaf adds to a dimension of the result
 };
 
+/// Dimensions, -1 where a size is not known. nullopt: not even the rank is.
+using ValueSize = std::optional<std::vector<int64_t>>;
+
+/// The sizes of what a layer of a neural network reads and writes.
+struct LayerSizes {
+  std::vector<ValueSize> inputs, outputs;
+};
+
 /// An open model file, to inspect it. Works for every kind of model, including those that Moka refuses to run. Loads
 /// nothing: weights are read only for their statistics. Thread-safe.
 class MOKA_EXPORT Inspection {
@@ -42,6 +52,17 @@ class MOKA_EXPORT Inspection {
   /// pipeline which the indices `models` lead to. Throws invalid_argument (indices), unsupported (elements that cannot
   /// be read).
   WeightStatistics statistics(size_t weight, std::span<const size_t> models = {}, size_t intervals = 64) const;
+
+  /// The sizes for inputs of the default sizes, by layer of `structure.layers`; empty for other models. Arrays of old
+  /// networks, which have five dimensions, are [channel, height, width] or [channel] unless there are several steps or
+  /// batches. A layer that Moka cannot import, such as a custom layer, leaves unknown what depends on it. `models` as
+  /// above.
+  std::vector<LayerSizes> layer_sizes(std::span<const size_t> models = {}) const;
+
+  /// The types of a program's values by name, as MIL text, where flexible inputs have their default sizes. Empty when
+  /// no input is flexible, and when Moka cannot import the program. `models` as above.
+  std::map<std::string, std::string> types_at_default_sizes(const std::string& function,
+                                                            std::span<const size_t> models = {}) const;
 
   /// The nodes of a tree ensemble, in the order of the file; empty for other models. `models` as above.
   std::vector<TreeNode> tree_nodes(std::span<const size_t> models = {}) const;

@@ -13,6 +13,27 @@ namespace moka {
 /// Core ML's MLModelStructure: the parts of a model as its file has them, including constants. One of `functions`,
 /// `layers` and `models` is filled; none is for models that are neither programs, neural networks nor pipelines.
 struct ModelStructure {
+  /// What a convolution or pool moves over its input, and the channels that a layer with weights connects. Empty or 0:
+  /// there are none; -1: not known.
+  struct Window {
+    std::vector<int64_t> kernel, stride, dilation;  ///< by spatial dimension: height and width
+    std::vector<int64_t> padding;                   ///< before and after each of these dimensions
+    /// "valid", "same", "same_lower", "custom" (`padding` says how much), "includeLastPixel", "global"; of layers that
+    /// only pad "constant", "reflection", "replication" and the modes of MIL.
+    std::string padding_mode;
+    int64_t input_channels = 0, output_channels = 0, groups = 0;
+  };
+  /// What happens to an input before everything else: pixel * scale + bias of its channel, or the difference from a
+  /// mean image.
+  struct Preprocessing {
+    std::string input;
+    std::string function;  ///< of a program
+    std::string stored;    ///< "scaler" or "mean image" of a neural network, or "operations" of a program
+    std::string channels;  ///< order of the planes: "RGB", "BGR", "grayscale"; empty for an array
+    double scale = 1;
+    std::vector<double> bias;  ///< of each channel in that order, or one for all
+    int64_t mean_image = 0;    ///< count of the mean image's numbers
+  };
   struct Operation;
   struct Block {
     std::vector<std::pair<std::string, std::string>> inputs;  ///< value and its type as MIL text
@@ -27,6 +48,7 @@ struct ModelStructure {
     std::vector<Block> blocks;
     /// Constants written inline: parameter and value as text. Long lists are cut.
     std::vector<std::pair<std::string, std::string>> values;
+    Window window;
   };
   struct Function {
     std::string name, opset;
@@ -39,6 +61,8 @@ struct ModelStructure {
     std::string custom_class;  ///< class name of a custom layer
     /// Settings by the names of the specification: {"kernelSize", "[3, 3]"}. Weights are not among them.
     std::vector<std::pair<std::string, std::string>> settings;
+    Window window;
+    std::vector<size_t> weights;  ///< indices in ModelStructure::weights
   };
   /// An array in the file. Strings and single numbers written inline are not listed.
   struct Weight {
@@ -57,6 +81,7 @@ struct ModelStructure {
   std::vector<Part> models;                  ///< models of a pipeline
   std::vector<std::string> inputs, outputs;  ///< names of the model's features
   std::vector<Weight> weights;
+  std::vector<Preprocessing> preprocessing;
   std::vector<std::pair<std::string, std::string>> facts;  ///< properties of other models: "trees" and "150"
   std::vector<std::string> faults;                         ///< parts that could not be read, and why
 };

@@ -11,6 +11,9 @@
 namespace moka {
 
 struct Inspection::Impl {
+  explicit Impl(format::ModelFile opened) : file(std::move(opened)) {}
+
+  format::ModelFile file;
   ModelOutline outline;
   import::Outline read;  ///< keeps the file mapped; has the places of the weights
 
@@ -85,8 +88,8 @@ void each(const Elements& elements, const Visit& visit) {
 }  // namespace
 
 Inspection Inspection::open(const std::string& path) {
-  const format::ModelFile file = api::unwrap(format::open_model(path, {.any_kind = true}));
-  auto impl = std::make_shared<Impl>();
+  auto impl = std::make_shared<Impl>(api::unwrap(format::open_model(path, {.any_kind = true})));
+  const format::ModelFile& file = impl->file;
   impl->outline.description = api::to_public(import::outline_description(file, impl->outline.faults));
   impl->read = import::outline(file);
   impl->outline.structure = api::to_public(impl->read);
@@ -94,6 +97,19 @@ Inspection Inspection::open(const std::string& path) {
 }
 
 const ModelOutline& Inspection::outline() const { return impl_->outline; }
+
+std::vector<LayerSizes> Inspection::layer_sizes(std::span<const size_t> models) const {
+  std::vector<LayerSizes> out;
+  for (auto& sizes : import::outline_sizes(impl_->file, impl_->part(models), models))
+    out.push_back({std::move(sizes.inputs), std::move(sizes.outputs)});
+  return out;
+}
+
+std::map<std::string, std::string> Inspection::types_at_default_sizes(const std::string& function,
+                                                                      std::span<const size_t> models) const {
+  impl_->part(models);
+  return import::outline_types(impl_->file, models, function);
+}
 
 std::vector<TreeNode> Inspection::tree_nodes(std::span<const size_t> models) const {
   std::vector<TreeNode> out;

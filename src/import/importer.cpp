@@ -5,6 +5,7 @@
 
 #include "format/model_file.h"
 #include "format/proto/model.pb.h"
+#include "import/default_sizes.h"
 #include "import/hints.h"
 #include "import/mlprogram/program.h"
 #include "import/model_type.h"
@@ -141,26 +142,6 @@ Result<ir::Program> import_features(const format::ModelFile& file, const ImportO
   return program;
 }
 
-/// The default sizes of the inputs that have others, too. Empty: the model does not say one, or no input is flexible.
-Result<std::map<std::string, ir::Shape>> default_sizes(const ModelDescription& description, bool classic) {
-  std::map<std::string, ir::Shape> out;
-  for (const FeatureDescription& f : description.functions[0].inputs) {
-    if (f.kind != FeatureKind::multi_array && f.kind != FeatureKind::image) continue;
-    ir::Type t = MOKA_TRY(boundary_type(f, classic));
-    if (t.is_ranked() && t.is_concrete()) continue;
-    if (f.kind == FeatureKind::image) {
-      t.shape()[2] = f.image.height;
-      t.shape()[3] = f.image.width;
-      out.emplace(f.name, t.shape());
-      continue;
-    }
-    const std::vector<int64_t> shape = f.array.default_shape();
-    if (shape.empty()) return std::map<std::string, ir::Shape>();
-    out.emplace(f.name, MOKA_TRY(ir::Shape::make(shape)));
-  }
-  return out;
-}
-
 bool takes_sequences(const ModelDescription& description) {
   for (const FeatureDescription& input : description.functions[0].inputs)
     if (input.kind == FeatureKind::multi_array && input.array.takes_rank5) return true;
@@ -284,7 +265,7 @@ Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOp
   }
   if (!program.ok() && options.sizes.empty() && !options.rows) {
     ImportOptions with_sizes = options;
-    with_sizes.sizes = MOKA_TRY(default_sizes(out.description, !is_network(type)));
+    with_sizes.sizes = MOKA_TRY(default_sizes(out.description.functions[0], !is_network(type)));
     if (!with_sizes.sizes.empty())
       if (auto again = import_features(file, with_sizes, out.description, out.sized); again.ok())
         program = std::move(again);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "import/description.h"
+#include "import/neuralnetwork/blob_sizes.h"
 
 namespace moka::format {
 class ModelFile;
@@ -29,9 +32,32 @@ class Model;
 ///   outline/espresso.cpp  compiled neural networks
 ///   outline/classic.cpp   the contents of all other kinds of models
 ///   outline/constant_text.cpp  constants as text
+///   outline/window_*.cpp  kernels, strides, paddings and channels
+///   outline/preprocessing.cpp  what happens to images before the first layer
+///   outline/sizes.cpp     sizes of values at the default sizes of the inputs
 namespace moka::import {
 
 struct Outline {
+  /// What moves over an input and which channels it connects. Empty or 0: the layer has none; -1: not known.
+  struct Window {
+    std::vector<int64_t> kernel, stride, dilation;  ///< by spatial dimension: height and width
+    std::vector<int64_t> padding;                   ///< before and after each of them
+    /// "valid", "same", "same_lower", "custom" (`padding` says how much), "includeLastPixel", "global"; of paddings
+    /// "constant", "reflection", "replication" and the modes of MIL.
+    std::string padding_mode;
+    int64_t input_channels = 0, output_channels = 0, groups = 0;
+  };
+  /// What happens to an input before the first layer: pixel * scale + bias of its channel, or the difference from a
+  /// mean image.
+  struct Preprocessing {
+    std::string input;
+    std::string function;  ///< of a program
+    std::string stored;    ///< "scaler", "mean image", or "operations" of a program
+    std::string channels;  ///< order of the planes: "RGB", "BGR", "grayscale"; empty for an array
+    double scale = 1;
+    std::vector<double> bias;  ///< of each channel in that order, or one for all
+    int64_t mean_image = 0;    ///< count of its numbers
+  };
   using Typed = std::pair<std::string, std::string>;  ///< a value and its type as MIL text
   struct Operation;
   struct Block {
@@ -47,6 +73,7 @@ struct Outline {
     std::vector<Block> blocks;
     /// Constants written inline: parameter and value as text. Long lists are cut.
     std::vector<std::pair<std::string, std::string>> values;
+    Window window{};
   };
   struct Function {
     std::string name, opset;
@@ -60,6 +87,8 @@ struct Outline {
     std::string custom_class;  ///< class name of a custom layer
     /// Settings by the names of the specification: {"kernelSize", "[3, 3]"}. Weights are not among them.
     std::vector<std::pair<std::string, std::string>> settings;
+    Window window{};
+    std::vector<size_t> weights{};  ///< indices in Outline::weights
   };
   /// An array that the file holds.
   struct Weight {
@@ -91,6 +120,7 @@ struct Outline {
   std::vector<Weight> weights;
   std::vector<Typed> facts;          ///< properties of other kinds of models: {"trees", "150"}
   std::vector<TreeNode> tree_nodes;  ///< of a tree ensemble, in the order of the file
+  std::vector<Preprocessing> preprocessing;
   std::vector<std::string> faults;
 };
 
@@ -101,6 +131,14 @@ struct Outline::Stage {
 
 /// The structure of a model. `file` may have been opened with OpenOptions::any_kind.
 Outline outline(const format::ModelFile& file);
+/// The sizes of what the layers of a network read and write, for inputs of the default sizes; empty for other models.
+/// `outline`: that of the model that the indices `models` lead to, from stage to stage of pipelines.
+std::vector<nn::LayerSizes> outline_sizes(const format::ModelFile& file, const Outline& outline,
+                                          std::span<const size_t> models);
+/// The types of the values of a program with flexible inputs, by name, where these have their default sizes. Empty: no
+/// input is flexible, or the program cannot be imported.
+std::map<std::string, std::string> outline_types(const format::ModelFile& file, std::span<const size_t> models,
+                                                 const std::string& function);
 /// The structure of a program in MIL text, whose weights are in `weights`.
 Outline outline_of_text(std::string_view text, const format::WeightStore& weights);
 /// The description of any model, without class labels when these cannot be read. Skips malformed parts and names them

@@ -100,6 +100,7 @@ class Reader {
     for (auto& [input, type] : MOKA_TRY(typed_names())) {
       if (scope.find(input) != nullptr)
         return lexer_.error_at(inputs, ErrorCode::malformed, cat("input '", input, "' is declared twice"));
+      if (options_.sizes != nullptr) type = with_sizes(std::move(type), *options_.sizes, input);
       scope.add(input, f.body().add_input(f.unique_name(input), std::move(type)));
     }
     MOKA_TRY(attributes(f.attributes));

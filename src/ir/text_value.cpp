@@ -387,4 +387,12 @@ Dialect dialect_of(std::string_view version) {
   return major > 1 || (major == 1 && minor >= 3) ? Dialect::bare_scalars : Dialect::tensors_only;
 }
 
+Type with_sizes(Type type, const std::map<std::string, Shape>& sizes, const std::string& name) {
+  const auto it = sizes.find(name);
+  if (it == sizes.end() || !type.is_tensor() || !type.is_ranked() || type.rank() != it->second.rank()) return type;
+  for (int i = 0; i < type.rank(); ++i)
+    if (type.shape()[i] < 0) type.shape()[i] = it->second[i];
+  return type;
+}
+
 }  // namespace moka::ir

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -18,9 +19,13 @@ namespace moka::ir {
 using BlobResolver = std::function<Result<Tensor>(std::string_view path, uint64_t offset, const Type& type)>;
 
 struct TextOptions {
-  BlobResolver blob;               ///< empty: text that refers to files is refused
-  MemoryBudget* budget = nullptr;  ///< charged for literals; null: no limit
+  BlobResolver blob;                                    ///< empty: text that refers to files is refused
+  MemoryBudget* budget = nullptr;                       ///< charged for literals; null: no limit
+  const std::map<std::string, Shape>* sizes = nullptr;  ///< of flexible inputs of functions; may be null
 };
+
+/// `type` with the sizes of the input `name`, where it has that rank and leaves those sizes open.
+Type with_sizes(Type type, const std::map<std::string, Shape>& sizes, const std::string& name);
 
 Result<Type> read_type(Lexer& lexer);
 /// Reads `type(literal)`. Takes memory at most proportional to the text.

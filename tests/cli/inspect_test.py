@@ -26,6 +26,13 @@ class Inspect(Case):
         self.assertEqual(facts["operations"]["byType"], {"add": 2, "relu": 1})
         self.assertEqual([o["name"] for o in facts["operations"]["list"]], ["doubled", "sum", "z"])
 
+    def test_defaults_of_optional_inputs(self):
+        model = Path(__file__).parent.parent / "golden/detectors/pipeline.mlmodel"
+        self.assertRegex(self.ends(0, "inspect", model).stdout, r"iouThreshold +Double +optional, by default 0\.45\n")
+        inputs = self.answer("inspect", model)["functions"][0]["inputs"]
+        self.assertEqual({i["name"]: i.get("default") for i in inputs},
+                         {"image": None, "iouThreshold": 0.45, "confidenceThreshold": 0.25})
+
     def test_mil(self):
         model = self.affine()
         shown = self.ends(0, "inspect", model, "--mil").stdout
@@ -58,7 +65,7 @@ class Refused(Case):
         self.assertEqual(facts["layers"]["list"][1]["class"], "Swish")
         weight, = facts["weights"]["list"]
         statistics = weight.pop("statistics")
-        self.assertEqual(weight, {"name": "dense.weights", "type": "tensor<fp32, [6]>", "bytes": 24, "storage": "inline"})
+        self.assertEqual(weight, {"name": "dense.weights", "type": "tensor<fp32, [2, 3]>", "bytes": 24, "storage": "inline"})
         self.assertEqual((statistics["count"], statistics["bits"], sum(statistics["histogram"])), (6, 32, 6))
 
     def test_unknown_layer(self):
@@ -148,10 +155,12 @@ class Refused(Case):
         model = look_files.espresso(self.folder / "m.mlmodelc")
         facts = self.answer("inspect", model, "--layers", "--weights")
         self.assertEqual(facts["type"], "neuralNetwork")
-        self.assertEqual(facts["layers"]["list"], [{"name": "conv", "type": "convolution", "depth": 0, "inputs": ["x"],
-                                                    "outputs": ["y"]}])
+        layer, = facts["layers"]["list"]
+        self.assertEqual({key: layer[key] for key in ("name", "type", "depth", "inputs", "outputs")},
+                         {"name": "conv", "type": "convolution", "depth": 0, "inputs": ["x"], "outputs": ["y"]})
         self.assertEqual({w["name"]: (w["type"], w["bytes"]) for w in facts["weights"]["list"]},
-                         {"conv.blob_biases": ("tensor<fp32, [2]>", 8), "conv.blob_weights": ("tensor<fp32, [54]>", 216)})
+                         {"conv.blob_biases": ("tensor<fp32, [2]>", 8), "conv.blob_weights": ("tensor<fp32, [2, 3, 3, 3]>", 216)})
+        self.assertEqual(facts["facts"]["model.rank.info.json"], '{"x":5}')
 
     def test_no_model_at_all(self):
         (self.folder / "m.mlmodel").write_bytes(b"\xff" * 64)

@@ -87,7 +87,7 @@ def double(number, value):
 
 
 def espresso(folder):
-    """A compiled network of one convolution with 54 weights and 2 biases."""
+    """A compiled network of one convolution with 54 weights and 2 biases, with the file of ranks of recent compilers."""
     folder = Path(folder)
     folder.mkdir()
     message = b"".join(field(1, f) for f in [array_feature("x", [3, 8, 8])])
@@ -99,6 +99,7 @@ def espresso(folder):
            "layers": [{"type": "convolution", "name": "conv", "bottom": "x", "top": "y", "K": 3, "C": 2, "Nx": 3, "Ny": 3,
                        "blob_weights": 3, "blob_biases": 1, "weights": {}}]}
     (folder / "model.espresso.net").write_text(json.dumps(net))
+    (folder / "model.rank.info.json").write_text('{"x" : 5}')
     sizes = [(0, 0), (1, 8), (2, 0), (3, 216)]
     (folder / "model.espresso.weights").write_bytes(
         struct.pack("<Q", 4) + b"".join(struct.pack("<QQ", *s) for s in sizes) + bytes(224))

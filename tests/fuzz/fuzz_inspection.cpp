@@ -1,4 +1,5 @@
-// Input: a specification (.mlmodel) of any kind. Every weight has statistics or says why not.
+// Input: a specification (.mlmodel) of any kind. Every weight has statistics or says why not, and every layer has as
+// many sizes as blobs.
 #include <unistd.h>
 
 #include <cstdint>
@@ -22,7 +23,21 @@ const std::string& path() {
   return path;
 }
 
+void check_layers(const moka::Inspection& inspection, const moka::ModelStructure& structure,
+                  const std::vector<size_t>& models) {
+  const std::vector<moka::LayerSizes> sizes = inspection.layer_sizes(models);
+  if (sizes.size() != structure.layers.size()) std::abort();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const moka::ModelStructure::Layer& layer = structure.layers[i];
+    if (sizes[i].inputs.size() != layer.inputs.size() || sizes[i].outputs.size() != layer.outputs.size()) std::abort();
+    for (const size_t weight : layer.weights)
+      if (weight >= structure.weights.size()) std::abort();
+  }
+  for (const auto& function : structure.functions) (void)inspection.types_at_default_sizes(function.name, models);
+}
+
 void read_all(const moka::Inspection& inspection, const moka::ModelStructure& structure, std::vector<size_t> models) {
+  check_layers(inspection, structure, models);
   for (size_t i = 0; i < structure.weights.size(); ++i) {
     try {
       const moka::WeightStatistics s = inspection.statistics(i, models);

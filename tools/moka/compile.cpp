@@ -19,6 +19,7 @@
 #include "moka/compiler.h"
 #include "moka/model.h"
 #include "moka/rates.h"
+#include "node_facts.h"
 #include "print.h"
 #include "text.h"
 #include "usage_error.h"
@@ -34,7 +35,7 @@ struct CompileOptions {
       cache = "default";
   std::string isa;  ///< of --plan; empty: this machine's best
   int threads = 0;
-  bool print_categories = false, plan = false, json = false;
+  bool print_categories = false, plan = false, verbose = false, json = false;
   bool embed = false;
 };
 
@@ -145,6 +146,11 @@ int compile(const CompileOptions& options, const Arguments& app) {
   if (!options.partial_plist.empty()) write_plist(options.partial_plist);
   Json facts{{"compiled", out.string()}};
   std::string text = (out / "coremldata.bin").string() + "\n";
+  if (options.verbose) {
+    const Inspection inspection = Inspection::open(source.string());
+    facts.update(layer_report_json(inspection));
+    text = layer_report(inspection) + text;
+  }
   if (options.plan) {
     ModelConfiguration configuration;
     configuration.cache = options.cache;
@@ -193,6 +199,7 @@ Command add_compile(Arguments parent) {
       .check(whole_number(1, 1024));
   app.add_option("--cache", options->cache, "With --plan: the folder of packed weights (default: the user's own)")
       .option_text("DIR");
+  app.add_flag("--verbose", options->verbose, "Print every layer or operation with its kind, sizes and weights");
   app.add_flag("--print-diagnostic-categories", options->print_categories, "Print the categories of diagnostics");
   app.add_flag("--json", options->json, "Answer in JSON");
   app.footer("Example: moka compile Classifier.mlpackage build");

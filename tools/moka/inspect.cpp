@@ -78,7 +78,7 @@ Command add_inspect(Arguments parent) {
   add_model(app, options->load);
   const Option mil = app.add_flag("--mil", options->mil, "The program as MIL text");
   app.add_flag("--optimized", options->optimized, "With --mil: after Moka's passes").needs(mil).option_text(" ");
-  app.add_flag("--layers", options->layers, "Every operation or layer with its shapes");
+  app.add_flag("--layers", options->layers, "Every operation or layer with its sizes, window and weights");
   app.add_flag("--weights", options->weights,
                "Every weight with its type, size and range, its zeros and different values");
   app.add_flag("--json", options->json, "Answer in JSON");

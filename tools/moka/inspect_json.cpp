@@ -1,6 +1,7 @@
 #include "inspect.h"
 #include "io/table.h"
 #include "model_facts.h"
+#include "node_facts.h"
 
 namespace moka::cli {
 namespace {
@@ -36,28 +37,8 @@ Json weights_json(const ModelStructure& structure, const std::string& function, 
   return json;
 }
 
-Json node_json(const Node& node) {
-  if (node.layer != nullptr) {
-    Json json{{"name", node.layer->name},
-              {"type", node.layer->type},
-              {"depth", node.depth},
-              {"inputs", node.layer->inputs},
-              {"outputs", node.layer->outputs}};
-    if (!node.layer->custom_class.empty()) json["class"] = node.layer->custom_class;
-    return json;
-  }
-  Json inputs = Json::array(), outputs = Json::array();
-  for (const auto& [parameter, values] : node.operation->inputs)
-    for (const std::string& value : values) inputs.push_back({{"parameter", parameter}, {"value", value}});
-  for (const auto& [value, type] : node.operation->outputs) outputs.push_back({{"value", value}, {"type", type}});
-  return {{"name", node.operation->name},
-          {"type", node.operation->type},
-          {"depth", node.depth},
-          {"inputs", std::move(inputs)},
-          {"outputs", std::move(outputs)}};
-}
-
-Json nodes_json(const ModelStructure& structure, const std::string& function, bool list) {
+Json nodes_json(const Inspection& inspection, const ModelStructure& structure, const std::string& function,
+                const std::vector<size_t>& models, bool list) {
   Json json = Json::object();
   for (const auto& f : structure.functions)
     if (f.name == function) json["opset"] = f.opset;
@@ -67,24 +48,30 @@ Json nodes_json(const ModelStructure& structure, const std::string& function, bo
   for (const auto& [type, count] : type_counts(nodes)) json["byType"][type] = count;
   if (!list) return json;
   json["list"] = Json::array();
-  for (const Node& node : nodes) json["list"].push_back(node_json(node));
+  const NodeReader reader(inspection, structure, function, models);
+  for (const Node& node : nodes) json["list"].push_back(node_json(node, reader.facts(node)));
   return json;
 }
 
-/// Adds "operations" or "layers", "weights", "facts", "models" and "faults", each where there are any.
-void add_structure(Json& json, const ModelStructure& structure, const std::string& function,
-                   const InspectOptions& options, const StatisticsReader* statistics) {
-  if (!structure.functions.empty()) json["operations"] = nodes_json(structure, function, options.layers);
-  if (!structure.layers.empty()) json["layers"] = nodes_json(structure, function, options.layers);
+/// Adds "operations" or "layers", "preprocessing", "weights", "facts", "models" and "faults", each where there are any.
+/// `models` leads to the structure through pipelines.
+void add_structure(Json& json, const Inspection& inspection, const ModelStructure& structure,
+                   const std::string& function, const InspectOptions& options, const StatisticsReader* statistics,
+                   std::vector<size_t>& models) {
+  const char* nodes = !structure.functions.empty() ? "operations" : !structure.layers.empty() ? "layers" : nullptr;
+  if (nodes != nullptr) json[nodes] = nodes_json(inspection, structure, function, models, options.layers);
+  if (!structure.preprocessing.empty()) json["preprocessing"] = preprocessing_json(structure);
   if (!structure.facts.empty()) {
     json["facts"] = Json::object();
     for (const auto& [name, value] : structure.facts) json["facts"][name] = value;
   }
   json["weights"] = weights_json(structure, function, statistics);
-  for (const auto& part : structure.models) {
+  for (size_t i = 0; i < structure.models.size(); ++i) {
+    const auto& part = structure.models[i];
     Json model{{"name", part.name}, {"type", part.structure.type}};
-    const auto& functions = part.structure.functions;
-    add_structure(model, part.structure, functions.empty() ? "" : functions[0].name, options, statistics);
+    models.push_back(i);
+    add_structure(model, inspection, part.structure, function_of(part.structure), options, statistics, models);
+    models.pop_back();
     json["models"].push_back(std::move(model));
   }
   for (const std::string& fault : structure.faults) json["faults"].push_back(fault);
@@ -115,7 +102,9 @@ Json inspect_json(const Inspection& inspection, const FunctionDescription& funct
   for (const std::string& fault : outline.faults) json["faults"].push_back(fault);
   std::optional<StatisticsReader> statistics;
   if (options.weights) statistics.emplace(inspection);
-  add_structure(json, outline.structure, function.name, options, statistics ? &*statistics : nullptr);
+  std::vector<size_t> models;
+  add_structure(json, inspection, outline.structure, function.name, options, statistics ? &*statistics : nullptr,
+                models);
   return json;
 }
 

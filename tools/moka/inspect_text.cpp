@@ -6,6 +6,7 @@
 
 #include "inspect.h"
 #include "model_facts.h"
+#include "node_facts.h"
 #include "print.h"
 #include "text.h"
 
@@ -33,7 +34,9 @@ std::string features_text(std::string_view title, const std::vector<FeatureDescr
   io::Table table({{std::string(title), Shrink::middle}, {"type", Shrink::wrap}, {"", Shrink::wrap, Color::dim}});
   for (const auto& feature : features) {
     std::string more = one_line(feature.description);
-    if (feature.optional) more = more.empty() ? "optional" : "optional; " + more;
+    std::string optional = "optional";
+    if (feature.default_value) optional += ", by default " + format_number(*feature.default_value);
+    if (feature.optional) more = more.empty() ? optional : optional + "; " + more;
     table.add_row({feature.name, folded_type(feature), more});
   }
   return "\n" + table_text(table);
@@ -108,27 +111,38 @@ class Operands {
   std::set<std::string> named_;
 };
 
-std::string result_of(const Node& node) {
-  if (node.layer != nullptr) return fmt::format("{}", fmt::join(node.layer->outputs, " "));
+/// The results with their sizes.
+std::string result_of(const Node& node, const NodeFacts& facts) {
   std::string out;
-  for (const auto& [value, type] : node.operation->outputs) out += (out.empty() ? "" : ", ") + short_type(type);
+  for (size_t i = 0; i < facts.outputs.size(); ++i) {
+    out += out.empty() ? "" : ", ";
+    if (node.layer != nullptr) out += node.layer->outputs[i] + " ";
+    out += facts.outputs[i];
+  }
   return out;
 }
 
-std::string layers_text(const ModelStructure& structure, const std::string& function) {
+std::string layers_text(const Inspection& inspection, const ModelStructure& structure, const std::string& function,
+                        const std::vector<size_t>& models) {
   const std::vector<Node> nodes = nodes_of(structure, function);
   if (nodes.empty()) return {};
   const Operands operands(structure, function);
+  const NodeReader reader(inspection, structure, function, models);
   io::Table table({{structure.layers.empty() ? "operation" : "layer", Shrink::middle},
                    {"type", Shrink::end},
                    {"operands", Shrink::end},
-                   {"result", Shrink::end}});
+                   {"result", Shrink::end},
+                   {"window", Shrink::end},
+                   {"weights", Shrink::end}});
   for (const Node& node : nodes) {
     const auto indent = 2 * static_cast<size_t>(std::clamp(node.depth, 0, 16));
     const std::string& name = node.layer != nullptr ? node.layer->name : node.operation->name;
     std::string type = node.layer != nullptr ? node.layer->type : node.operation->type;
     if (node.layer != nullptr && !node.layer->custom_class.empty()) type += " " + node.layer->custom_class;
-    table.add_row({std::string(indent, ' ') + name, type, operands.text(node), result_of(node)});
+    const NodeFacts facts = reader.facts(node);
+    table.add_row({std::string(indent, ' ') + name, type, operands.text(node), result_of(node, facts),
+                   window_text(node.layer != nullptr ? node.layer->window : node.operation->window),
+                   weights_text(facts)});
   }
   return "\n" + table_text(table);
 }
@@ -137,13 +151,6 @@ std::string facts_text(const ModelStructure& structure) {
   std::string out;
   for (const auto& [name, value] : structure.facts) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name, value);
   return out;
-}
-
-/// The function of a stage that a pipeline runs.
-std::string function_of(const ModelStructure& structure) {
-  for (const auto& f : structure.functions)
-    if (f.name == "main") return f.name;
-  return structure.functions.empty() ? "" : structure.functions[0].name;
 }
 
 /// A short summary of one model of a pipeline.
@@ -166,15 +173,16 @@ void add_stages(const ModelStructure& structure, int depth, io::Table& table) {
 }
 
 /// If `statistics` is null, lists no weights.
-std::string stages_text(const ModelStructure& structure, const InspectOptions& options,
+std::string stages_text(const Inspection& inspection, const ModelStructure& structure, const InspectOptions& options,
                         const StatisticsReader* statistics) {
   if (structure.models.empty()) return {};
   io::Table table({{"model", Shrink::middle}, {"type", Align::left}, {"holds", Shrink::wrap}});
   add_stages(structure, 0, table);
   std::string out = "\n" + table_text(table);
-  for (const auto& part : structure.models) {
+  for (size_t i = 0; i < structure.models.size(); ++i) {
+    const auto& part = structure.models[i];
     const std::string function = function_of(part.structure);
-    if (options.layers) out += layers_text(part.structure, function);
+    if (options.layers) out += layers_text(inspection, part.structure, function, {i});
     if (statistics) out += weight_list_text(part.structure, function, *statistics);
   }
   return out;
@@ -242,9 +250,10 @@ std::string inspect_text(const Inspection& inspection, const FunctionDescription
   out += user_defined_text(d.user_defined);
   std::optional<StatisticsReader> statistics;
   if (options.weights) statistics.emplace(inspection);
-  out += stages_text(structure, options, statistics ? &*statistics : nullptr);
+  out += preprocessing_text(structure);
+  out += stages_text(inspection, structure, options, statistics ? &*statistics : nullptr);
   out += nodes_text(structure, function.name) + weights_text(structure, function.name);
-  if (options.layers) out += layers_text(structure, function.name);
+  if (options.layers) out += layers_text(inspection, structure, function.name, {});
   if (statistics) out += weight_list_text(structure, function.name, *statistics);
   return out + faults_text(outline);
 }

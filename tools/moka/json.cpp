@@ -98,6 +98,7 @@ Json to_json(const FeatureDescription& feature) {
             {"type", feature.formatted_type()},
             {"kind", to_string(feature.type)},
             {"optional", feature.optional}};
+  if (feature.default_value) json["default"] = finite_or_null(*feature.default_value);
   if (!feature.description.empty()) json["description"] = feature.description;
   if (feature.type == FeatureType::multi_array || feature.type == FeatureType::state) {
     json["dataType"] = to_string(feature.array.type);

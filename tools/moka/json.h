@@ -11,7 +11,7 @@ namespace moka::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// {"name", "type", "kind", "optional", "description", and the shapes or sizes of this kind}.
+/// {"name", "type", "kind", "optional", "default", "description", and the shapes or sizes of this kind}.
 Json to_json(const FeatureDescription& feature);
 Json to_json(const FunctionDescription& function);
 Json to_json(const PlannedOperation& operation);

@@ -65,6 +65,7 @@ export interface Feature {
   type: string;
   kind: string;
   optional: boolean;
+  default?: number;
   description?: string;
   dataType?: string;
   shape?: number[];
@@ -92,6 +93,24 @@ export interface Counts {
   byType: Record<string, number>;
 }
 
+/** What happens to an input before everything else. */
+export interface Preprocessing {
+  input: string;
+  stored: string;
+  channels?: string;
+  scale?: number | null;
+  bias?: (number | null)[];
+  meanImage?: number;
+}
+
+/** A model of a pipeline. */
+export interface Part {
+  name: string;
+  type: string;
+  preprocessing?: Preprocessing[];
+  models?: Part[];
+}
+
 export interface ModelFacts {
   type: string;
   bytes: number;
@@ -109,12 +128,13 @@ export interface ModelFacts {
   operations?: Counts;
   layers?: Counts;
   facts?: Record<string, string>;
+  preprocessing?: Preprocessing[];
   weights: {
     count: number;
     bytes: number;
     groups: { type: string; storage: string; arrays: number; parameters: number; bytes: number }[];
   };
-  models?: { name: string; type: string }[];
+  models?: Part[];
   faults?: string[];
 }
 

@@ -16,6 +16,7 @@ namespace moka::import {
 struct ProgramSource {
   const format::ModelFile& file;
   MemoryBudget* budget = nullptr;
+  const std::map<std::string, ir::Shape>* sizes = nullptr;  ///< of flexible inputs; may be null
 };
 
 /// Appends the operations of `block`, whose inputs are in `scope`, and returns its outputs.

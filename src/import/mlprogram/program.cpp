@@ -33,6 +33,7 @@ Status import_function(const mil::Function& function, const ProgramSource& sourc
     Type type = MOKA_TRY_IN(import_type(input.type()), cat("input '", input.name(), "'"));
     if (scope.find(input.name()) != nullptr)
       return fail(ErrorCode::malformed, "input '", input.name(), "' is declared twice");
+    if (source.sizes != nullptr) type = with_sizes(std::move(type), *source.sizes, input.name());
     if (type.is_tensor() && type.is_ranked())
       for (int i = 0; i < type.rank(); ++i)
         if (type.shape()[i] == kAnyDim) type.shape()[i] = symbol--;
@@ -59,9 +60,10 @@ Result<Program> from_messages(const mil::Program& message, const ProgramSource& 
   return program;
 }
 
-Result<Program> from_text(const format::ModelFile& file, MemoryBudget* budget) {
+Result<Program> from_text(const format::ModelFile& file, const ProgramSource& source) {
   TextOptions options;
-  options.budget = budget;
+  options.budget = source.budget;
+  options.sizes = source.sizes;
   options.blob = [&](std::string_view path, uint64_t offset, const Type& type) {
     return import_blob(file.weights(), path, offset, type);
   };
@@ -100,7 +102,7 @@ namespace {
 
 Result<Program> read_program(const proto::Model& model, const format::ModelFile& file, const ProgramSource& source) {
   if (model.has_mlprogram()) return from_messages(model.mlprogram(), source);
-  if (&model == &file.spec() && !file.mil_text().empty()) return from_text(file, source.budget);
+  if (&model == &file.spec() && !file.mil_text().empty()) return from_text(file, source);
   return fail(ErrorCode::malformed, "expected an ML program, got none");
 }
 
@@ -108,7 +110,7 @@ Result<Program> read_program(const proto::Model& model, const format::ModelFile&
 
 Result<Program> import_program(const proto::Model& model, const format::ModelFile& file, const ImportOptions& options,
                                const ModelDescription& description) {
-  const ProgramSource source{file, options.budget.get()};
+  const ProgramSource source{file, options.budget.get(), &options.sizes};
   const auto reading = file.weights().read_files();
   Result<Program> read = read_program(model, file, source);
   // The whole file is missing, so the error names the file and not the first operation that reads it.

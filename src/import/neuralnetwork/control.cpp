@@ -13,13 +13,7 @@ void for_each_layer(const proto::NeuralNetwork& n, const F& fn, int depth = 0);
 template <class F>
 void for_each_inside(const proto::NeuralNetworkLayer& layer, const F& fn, int depth = 0) {
   fn(layer);
-  if (layer.has_branch()) {
-    for_each_layer(layer.branch().ifbranch(), fn, depth + 1);
-    for_each_layer(layer.branch().elsebranch(), fn, depth + 1);
-  } else if (layer.has_loop()) {
-    for_each_layer(layer.loop().conditionnetwork(), fn, depth + 1);
-    for_each_layer(layer.loop().bodynetwork(), fn, depth + 1);
-  }
+  for (const proto::NeuralNetwork* inner : networks_inside(layer)) for_each_layer(*inner, fn, depth + 1);
 }
 
 template <class F>
@@ -29,6 +23,12 @@ void for_each_layer(const proto::NeuralNetwork& n, const F& fn, int depth) {
 }
 
 }  // namespace
+
+std::vector<const proto::NeuralNetwork*> networks_inside(const proto::NeuralNetworkLayer& layer) {
+  if (layer.has_branch()) return {&layer.branch().ifbranch(), &layer.branch().elsebranch()};
+  if (layer.has_loop()) return {&layer.loop().conditionnetwork(), &layer.loop().bodynetwork()};
+  return {};
+}
 
 Names outputs_of(const proto::NeuralNetwork& n) {
   Names names;

@@ -17,6 +17,11 @@ Names inputs_of(const proto::NeuralNetwork& n);
 /// Marks the layers that the `wanted` blobs depend on. The other layers serve only for training, or are unused.
 std::vector<bool> needed(const google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>& layers, Names wanted);
 
+/// The networks of a branch or loop, in the order of the file: if and else, or condition and body.
+std::vector<const proto::NeuralNetwork*> networks_inside(const proto::NeuralNetworkLayer& layer);
+/// The depth of branches and loops at which listings of layers end.
+constexpr int kMaxListedDepth = 16;
+
 /// Error unsupported when branches and loops are nested too deep.
 Status check_nesting(const Layer& l);
 

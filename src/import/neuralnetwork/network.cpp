@@ -154,6 +154,24 @@ Status Network::add(const google::protobuf::RepeatedPtrField<proto::NeuralNetwor
   return {};
 }
 
+namespace {
+
+using BlobNames = google::protobuf::RepeatedPtrField<std::string>;
+
+std::vector<BlobSize> sizes_of(const BlobNames& names, const std::map<std::string, Blob, std::less<>>& blobs) {
+  std::vector<BlobSize> out;
+  for (const std::string& name : names) {
+    BlobSize& size = out.emplace_back();
+    const auto it = blobs.find(name);
+    if (it == blobs.end() || !it->second.is_ranked()) continue;
+    size.emplace();
+    for (const Dim& d : it->second.dims) size->push_back(d.known() ? d.size : -1);
+  }
+  return out;
+}
+
+}  // namespace
+
 Status Network::add(const proto::NeuralNetworkLayer& layer) {
   int type = static_cast<int>(layer.layer_case());
   if (type == 0)
@@ -162,9 +180,11 @@ Status Network::add(const proto::NeuralNetworkLayer& layer) {
   if (import == nullptr)
     return fail(ErrorCode::unsupported, "layer '", layer.name(), "' has a type that is not supported (member ", type,
                 " of NeuralNetworkLayer)");
+  if (record != nullptr) (*record)[&layer] = {sizes_of(layer.input(), blobs), {}};
   Layer l(*this, layer, import->name);
   Status s = import->import(l);
   if (!s.ok()) return std::move(s.error()).in(l.place());
+  if (record != nullptr) (*record)[&layer].outputs = sizes_of(layer.output(), blobs);
   return {};
 }
 

@@ -7,6 +7,7 @@
 
 #include "format/proto/neural_network.pb.h"
 #include "import/importer.h"
+#include "import/neuralnetwork/blob_sizes.h"
 #include "ir/program.h"
 
 /// Imports the layers of NeuralNetwork, NeuralNetworkClassifier and NeuralNetworkRegressor as MIL operations.
@@ -96,7 +97,8 @@ class Network {
   Result<Value*> shape_value(std::span<const Dim> dims, std::string_view name);
   Result<Value*> constant(Tensor t, std::string_view name);
 
-  int nesting = 0;  ///< number of branches and loops around the layers being added
+  int nesting = 0;                ///< number of branches and loops around the layers being added
+  LayerRecord* record = nullptr;  ///< where to note the sizes of layers; may be null
 
  private:
   /// `form` of a blob of unknown rank.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -51,14 +52,61 @@ class Reader {
     l.type = text_of(layer, "type");
     l.inputs = blobs_of(layer, "bottom");
     l.outputs = blobs_of(layer, "top");
+    l.window = window(layer, l.type);
+    const size_t first = out_.weights.size();
+    shape_ = shape_of(l.window, l.type);
     for (const auto& [key, value] : layer.items())
       if (key.starts_with("blob_") || key == "constant_blob") weight(l.name, key, value);
     if (const auto named = layer.find("weights"); named != layer.end() && named->is_object())
       for (const auto& [key, value] : named->items()) weight(l.name, key, value);
+    for (size_t i = first; i < out_.weights.size(); ++i) l.weights.push_back(i);
     out_.layers.push_back(std::move(l));
   }
 
  private:
+  static int64_t number(const Json& layer, const char* key, int64_t otherwise) {
+    const auto it = layer.find(key);
+    return it != layer.end() && it->is_number_integer() ? it->get<int64_t>() : otherwise;
+  }
+
+  static Outline::Window window(const Json& layer, const std::string& type) {
+    Outline::Window w;
+    if (type == "inner_product") {
+      w.input_channels = number(layer, "nB", 0);
+      w.output_channels = number(layer, "nC", 0);
+      return w;
+    }
+    const bool is_convolution = type == "convolution" || type == "deconvolution";
+    if (!is_convolution && type != "pool") return w;
+    if (is_convolution) {
+      w.kernel = {number(layer, "Ny", 0), number(layer, "Nx", 0)};
+      w.dilation = {number(layer, "dilation_y", 1), number(layer, "dilation_x", 1)};
+      w.groups = std::max<int64_t>(number(layer, "n_groups", 1), 1);
+      w.input_channels = number(layer, "K", 0);
+      w.output_channels = number(layer, "C", 0);
+    } else if (number(layer, "is_global", 0) != 0) {
+      w.padding_mode = "global";
+      return w;
+    } else {
+      w.kernel = {number(layer, "size_y", 0), number(layer, "size_x", 0)};
+    }
+    w.stride = {number(layer, "stride_y", 1), number(layer, "stride_x", 1)};
+    const int64_t mode = number(layer, "pad_mode", 0);
+    w.padding = {number(layer, "pad_t", 0), number(layer, "pad_b", 0), number(layer, "pad_l", 0),
+                 number(layer, "pad_r", 0)};
+    const bool padded = mode == 0 && std::any_of(w.padding.begin(), w.padding.end(), [](int64_t n) { return n != 0; });
+    w.padding_mode = mode == 1 ? "same" : padded ? "custom" : "valid";
+    if (!padded) w.padding.clear();
+    return w;
+  }
+
+  /// The shape of the layer's largest weight, in the order of the file.
+  static std::vector<int64_t> shape_of(const Outline::Window& w, const std::string& type) {
+    if (type == "inner_product") return {w.output_channels, w.input_channels};
+    if (type != "convolution") return {};
+    return {w.output_channels, w.input_channels / w.groups, w.kernel[0], w.kernel[1]};
+  }
+
   void weight(const std::string& layer, const std::string& key, const Json& value) {
     if (!value.is_number_unsigned()) return;
     const auto size = sizes_.find(value.get<uint64_t>());
@@ -69,19 +117,21 @@ class Reader {
     out.available = size != sizes_.end();
     out.bytes = out.available ? size->second : 0;
     const bool half = key.ends_with("_f16"), byte = key == "W_U8" || key == "W_S8" || key.find("int8") != key.npos;
-    out.type = half   ? vector_type("fp16", out.bytes / 2)
-               : byte ? vector_type(key == "W_U8" ? "uint8" : "int8", out.bytes)
-                      : vector_type("fp32", out.bytes / 4);
+    out.type = half   ? array_type("fp16", out.bytes / 2, shape_)
+               : byte ? array_type(key == "W_U8" ? "uint8" : "int8", out.bytes, shape_)
+                      : array_type("fp32", out.bytes / 4, shape_);
     out_.weights.push_back(std::move(out));
   }
 
   const std::map<uint64_t, uint64_t>& sizes_;
   Outline& out_;
+  std::vector<int64_t> shape_;
 };
 
 }  // namespace
 
 void outline_espresso(const format::ModelFile& file, Outline& out) {
+  outline_transforms(file.spec(), file, out);
   auto text = file.weights().file("model.espresso.net");
   if (!text.ok()) {
     out.faults.push_back(text.error().to_string());

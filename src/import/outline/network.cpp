@@ -1,8 +1,7 @@
-#include "import/neuralnetwork/network.h"
-
 #include "format/mlmodel/named_fields.h"
 #include "format/proto/model.pb.h"
-#include "import/outline/parts.h"
+#include "import/neuralnetwork/control.h"
+#include "import/outline/window.h"
 
 namespace moka::import {
 namespace {
@@ -10,7 +9,6 @@ namespace {
 using proto::NeuralNetworkLayer;
 using proto::WeightParams;
 using Layers = google::protobuf::RepeatedPtrField<NeuralNetworkLayer>;
-constexpr int kMaxLayerDepth = 16;
 
 class NetworkReader {
  public:
@@ -29,21 +27,18 @@ class NetworkReader {
                              {l.output().begin(), l.output().end()},
                              depth,
                              l.custom().classname(),
-                             settings(l)});
+                             settings(l),
+                             window_of(l)});
+      message_ = &l;
+      const size_t here = out_.layers.size() - 1, first = out_.weights.size();
       weights(l);
-      if (!l.has_branch() && !l.has_loop()) continue;
-      if (depth >= kMaxLayerDepth) {
+      for (size_t i = first; i < out_.weights.size(); ++i) out_.layers[here].weights.push_back(i);
+      const std::vector<const proto::NeuralNetwork*> inside = nn::networks_inside(l);
+      if (!inside.empty() && depth >= nn::kMaxListedDepth)
         out_.faults.push_back(
-            cat("layer '", l.name(), "': branches and loops nested more than ", kMaxLayerDepth, " deep"));
-        continue;
-      }
-      if (l.has_branch()) {
-        this->layers(l.branch().ifbranch().layers(), depth + 1);
-        this->layers(l.branch().elsebranch().layers(), depth + 1);
-      } else {
-        this->layers(l.loop().conditionnetwork().layers(), depth + 1);
-        this->layers(l.loop().bodynetwork().layers(), depth + 1);
-      }
+            cat("layer '", l.name(), "': branches and loops nested more than ", nn::kMaxListedDepth, " deep"));
+      else
+        for (const proto::NeuralNetwork* network : inside) this->layers(network->layers(), depth + 1);
     }
   }
 
@@ -79,13 +74,14 @@ class NetworkReader {
     out.storage = w.quantization().has_lookuptablequantization() ? "inline palette"
                   : w.quantization().has_linearquantization()    ? "inline linear"
                                                                  : "inline";
+    const std::vector<int64_t> shape = weight_shape(*message_, field);
     switch (data->kind) {
-      case Kind::float32: out.type = vector_type("fp32", bytes / 4); break;
-      case Kind::float16: out.type = vector_type("fp16", bytes / 2); break;
-      case Kind::int8_raw: out.type = vector_type("int8", bytes); break;
+      case Kind::float32: out.type = array_type("fp32", bytes / 4, shape); break;
+      case Kind::float16: out.type = array_type("fp16", bytes / 2, shape); break;
+      case Kind::int8_raw: out.type = array_type("int8", bytes, shape); break;
       default:
         if (bits >= 1 && bits <= 8) {
-          out.type = vector_type(cat("uint", bits), bytes * 8 / bits);
+          out.type = array_type(cat("uint", bits), bytes * 8 / bits, shape, bits < 8 ? 8 / bits : 0);
           out.high_first_bits = static_cast<int>(bits);
         } else {  // no type of elements
           out.type = vector_type("bytes", bytes);
@@ -181,11 +177,13 @@ class NetworkReader {
   const format::ModelFile& file_;
   Outline& out_;
   std::string layer_;
+  const NeuralNetworkLayer* message_ = nullptr;
 };
 
 }  // namespace
 
 void outline_network(const proto::Model& model, const format::ModelFile& file, Outline& out) {
+  outline_preprocessing(model, out);
   NetworkReader reader(file, out);
   if (model.has_neuralnetwork()) reader.layers(model.neuralnetwork().layers(), 0);
   if (model.has_neuralnetworkclassifier()) reader.layers(model.neuralnetworkclassifier().layers(), 0);

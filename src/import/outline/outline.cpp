@@ -1,11 +1,12 @@
 #include "import/outline.h"
 
+#include <nlohmann/json.hpp>
 #include <protozero/pbf_reader.hpp>
 
 #include "format/proto/model.pb.h"
 #include "import/importer.h"
 #include "import/model_type.h"
-#include "import/outline/parts.h"
+#include "import/outline/window.h"
 #include "ir/op_def.h"
 
 namespace moka::import {
@@ -24,10 +25,17 @@ std::string unknown_type(const proto::Model& model) {
 
 using format::pipeline_of;
 
-bool has_layers(const proto::Model& model) {
-  return model.neuralnetwork().layers_size() + model.neuralnetworkclassifier().layers_size() +
-             model.neuralnetworkregressor().layers_size() >
-         0;
+/// Compilers of recent versions of Xcode write this file. Its keys are not known, so it is shown as it is.
+void add_rank_info(const format::ModelFile& file, Outline& out) {
+  constexpr const char* kName = "model.rank.info.json";
+  const auto text = file.weights().file(kName);
+  if (!text.ok()) return;
+  const std::string_view content = text->text();
+  const auto json = nlohmann::json::parse(content.begin(), content.end(), nullptr, false);
+  if (json.is_discarded())
+    out.faults.push_back(cat(kName, ": expected JSON"));
+  else
+    out.facts.emplace_back(kName, json.dump());
 }
 
 Outline outline_of(const proto::Model& model, const format::ModelFile& file, int depth) {
@@ -56,6 +64,8 @@ Outline outline_of(const proto::Model& model, const format::ModelFile& file, int
         outline_program(model.mlprogram(), file, out);
       else
         outline_text(file.mil_text().text(), file.weights(), out);
+      add_windows(out);
+      add_image_operations(model, out);
       break;
     case proto::Model::kNeuralNetwork:
     case proto::Model::kNeuralNetworkClassifier:
@@ -64,6 +74,7 @@ Outline outline_of(const proto::Model& model, const format::ModelFile& file, int
         outline_espresso(file, out);
       else
         outline_network(model, file, out);
+      if (file.compiled() != nullptr) add_rank_info(file, out);
       break;
     default: outline_classic(model, out);
   }
@@ -71,6 +82,12 @@ Outline outline_of(const proto::Model& model, const format::ModelFile& file, int
 }
 
 }  // namespace
+
+bool has_layers(const proto::Model& model) {
+  return model.neuralnetwork().layers_size() + model.neuralnetworkclassifier().layers_size() +
+             model.neuralnetworkregressor().layers_size() >
+         0;
+}
 
 WeightFiles::~WeightFiles() {
   for (const auto& [path, missing] : missing_)
@@ -111,12 +128,25 @@ std::string vector_type(std::string_view element, uint64_t count) {
   return cat("tensor<", element, ", [", count, "]>");
 }
 
+std::string array_type(std::string_view element, uint64_t count, const std::vector<int64_t>& shape, uint64_t spare) {
+  uint64_t product = 1;
+  std::string sizes;
+  for (const int64_t size : shape) {
+    if (size < 0 || __builtin_mul_overflow(product, static_cast<uint64_t>(size), &product))
+      return vector_type(element, count);
+    sizes += cat(sizes.empty() ? "" : ", ", size);
+  }
+  if (shape.empty() || product > count || count - product > spare) return vector_type(element, count);
+  return cat("tensor<", element, ", [", sizes, "]>");
+}
+
 bool listed(std::string_view element, uint64_t count) { return element != "string" && count >= 2; }
 
 Outline outline_of_text(std::string_view text, const format::WeightStore& weights) {
   Outline out;
   out.type = model_type_name(kMLProgram);
   outline_text(text, weights, out);
+  add_windows(out);
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include "ir/tensor.h"
 
 namespace moka::proto {
+class ImageFeatureType;
 class Model;
 namespace MILSpec {
 class Program;
@@ -41,6 +42,9 @@ void outline_text(std::string_view text, const format::WeightStore& store, Outli
 void outline_network(const proto::Model& model, const format::ModelFile& file, Outline& out);
 /// A compiled neural network, from model.espresso.net and model.espresso.weights.
 void outline_espresso(const format::ModelFile& file, Outline& out);
+/// The preprocessing of a neural network's inputs, from its specification or from the files of a compiled one.
+void outline_preprocessing(const proto::Model& model, Outline& out);
+void outline_transforms(const proto::Model& model, const format::ModelFile& file, Outline& out);
 void outline_classic(const proto::Model& model, Outline& out);
 
 /// "ios15" for "CoreML5"; unknown opsets stay unchanged.
@@ -49,6 +53,13 @@ std::string opset_name(std::string_view opset);
 std::string constant_text(const ir::Constant& constant);
 /// "tensor<fp16, [3]>" for a vector of `count` elements.
 std::string vector_type(std::string_view element, uint64_t count);
+/// The same for an array of that shape, if it has `count` elements or, because the last byte is filled, up to `spare`
+/// less.
+std::string array_type(std::string_view element, uint64_t count, const std::vector<int64_t>& shape, uint64_t spare = 0);
+/// The order of an image's planes: "RGB", "BGR", "grayscale"; empty when it is not specified.
+std::string channels_of(const proto::ImageFeatureType& image);
+/// Whether the model is a network with layers in its specification.
+bool has_layers(const proto::Model& model);
 /// Whether a tensor that is written inline is listed as a weight. Strings and single numbers are settings.
 bool listed(std::string_view element, uint64_t count);
 

@@ -43,6 +43,7 @@ class Builder {
   void model(const Structure& structure, const std::string& function, int32_t group, std::vector<size_t> models,
              int depth) {
     std::unordered_map<std::string, int32_t> weights;
+    first_weight_ = static_cast<int32_t>(graph_.weights.size());
     for (size_t i = 0; i < structure.weights.size(); ++i) {
       const auto& w = structure.weights[i];
       if (!w.function.empty() && w.function != function) continue;
@@ -178,7 +179,7 @@ class Builder {
       for (const std::string& name : layer.outputs) node.outputs.emplace_back(name, "");
       const int32_t id = graph_.add(group, std::move(node));
       for (const std::string& name : layer.inputs) use(scope, id, name, name);
-      if (const auto w = by_layer().find(layer.name); w != by_layer().end()) at(id).weights = w->second;
+      for (const size_t w : layer.weights) at(id).weights.push_back(first_weight_ + static_cast<int32_t>(w));
       if (i < all.size() && all[i].depth > depth) {
         Scope inner{.outer = &scope};
         layers(all, i, all[i].depth, id, inner);
@@ -187,20 +188,6 @@ class Builder {
       }
       for (const std::string& name : layer.outputs) scope.producers[name] = id;
     }
-  }
-
-  /// The weights "layer.field" by their layers.
-  const std::unordered_map<std::string, std::vector<int32_t>>& by_layer() {
-    if (!by_layer_.empty()) return by_layer_;
-    for (const auto& [name, index] : weights_) {
-      // The field has no dot, except for the directions of a bidirectional LSTM.
-      std::string layer = name.substr(0, name.rfind('.'));
-      for (const std::string_view direction : {".forward", ".backward"})
-        if (layer.ends_with(direction)) layer.erase(layer.size() - direction.size());
-      by_layer_[layer].push_back(index);
-    }
-    for (auto& [layer, list] : by_layer_) std::sort(list.begin(), list.end());
-    return by_layer_;
   }
 
   void pipeline(const Structure& structure, int32_t group, Scope& scope, const std::vector<size_t>& models, int depth) {
@@ -232,7 +219,7 @@ class Builder {
 
   Graph& graph_;
   std::unordered_map<std::string, int32_t> weights_;
-  std::unordered_map<std::string, std::vector<int32_t>> by_layer_;
+  int32_t first_weight_ = 0;  ///< of the network, whose weights follow each other in the graph
   std::vector<GraphUse> uses_;
 };
 

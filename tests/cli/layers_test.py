@@ -1,0 +1,128 @@
+"""What `moka inspect --layers` and `moka compile --verbose` say of layers: sizes, windows, weights and preprocessing."""
+
+import json
+import unittest
+from pathlib import Path
+
+import layer_files
+from case import MODELS, Case
+
+
+class Layers(Case):
+    def layers(self, model, kind="layers"):
+        return {node["name"]: node for node in self.answer("inspect", model, "--layers")[kind]["list"]}
+
+    def expect(self, node, **fields):
+        self.assertEqual({key: node.get(key) for key in fields}, fields)
+
+    def test_network(self):
+        nodes = self.layers(layer_files.network(self.folder / "m.mlmodel"))
+        # (10 + 2 - 3) / 2 + 1 rows; 5 taps with dilation 2 span 9 of 6 + 8 columns
+        self.expect(nodes["conv"], inputSizes=[[4, 10, 6]], outputSizes=[[6, 5, 6]], kernelSize=[3, 5], stride=[2, 1],
+                    dilation=[1, 2], padding={"mode": "custom", "amounts": [1, 1, 4, 4]}, inputChannels=4, outputChannels=6,
+                    groups=2, parameters=186, bytes=90 + 24)
+        self.assertEqual([(w["name"], w["shape"], w["storage"]) for w in nodes["conv"]["weights"]],
+                         [("conv.weights", [6, 2, 3, 5], "palette of 4 bits"), ("conv.bias", [6], "float32")])
+        self.expect(nodes["pool"], outputSizes=[[6, 3, 3]], kernelSize=[2, 2], stride=[2, 2], padding={"mode": "same"}, weights=[])
+        self.expect(nodes["dense"], inputSizes=[[54]], outputSizes=[[5]], inputChannels=54, outputChannels=5, bytes=270)
+        self.assertEqual([(w["shape"], w["storage"]) for w in nodes["dense"]["weights"]], [([5, 54], "linear 8 bits")])
+        shown = self.ends(0, "inspect", self.folder / "m.mlmodel", "--layers").stdout
+        self.assertIn("3 x 5, stride 2 x 1, dilation 1 x 2, padding 1 1 4 4, 4 to 6 channels, 2 groups", shown)
+        self.assertIn("6 x 2 x 3 x 5 palette of 4 bits, 6 float32", shown)
+
+    def test_sizes_behind_a_custom_layer_are_not_known(self):
+        nodes = self.layers(layer_files.network(self.folder / "m.mlmodel", custom=True))
+        self.expect(nodes["middle"], inputSizes=[[6, 3, 3]], outputSizes=[None])
+        self.expect(nodes["dense"], inputSizes=[None], outputSizes=[None], inputChannels=54)
+        self.assertIn("m ?", self.ends(0, "inspect", self.folder / "m.mlmodel", "--layers").stdout)
+
+    def test_flexible_sizes_are_the_default(self):
+        self.expect(self.layers(layer_files.flexible_network(self.folder / "m.mlmodel"))["relu"], outputSizes=[[3, 8, 8]])
+        nodes = self.layers(layer_files.flexible_program(self.folder / "m.mlmodelc"), "operations")
+        self.expect(nodes["c"], inputSizes=[[1, 2, 9]], outputSizes=[[1, 4, 5]], kernelSize=[3], stride=[2], dilation=[1],
+                    padding={"mode": "custom", "amounts": [1, 1]}, inputChannels=2, outputChannels=4, groups=2, bytes=48)
+        self.expect(nodes["y"], inputSizes=[[1, 5, 4]], outputSizes=[[1, 5, 2]], bytes=8, parameters=8)
+        self.assertEqual([(w["shape"], w["storage"]) for w in nodes["y"]["weights"]], [([4, 2], "linear 8 bits")])
+
+    def test_compiled_network_without_weights(self):
+        model = self.folder / "m.mlmodelc"
+        layer_files.compiled(model)
+        node = self.layers(model)["conv"]
+        self.expect(node, inputSizes=[[3, 8, 8]], outputSizes=[[2, 3, 3]], kernelSize=[3, 4], stride=[2, 1], dilation=[1, 1],
+                    padding={"mode": "custom", "amounts": [0, 1, 0, 0]}, inputChannels=3, outputChannels=2, groups=1)
+        facts = self.answer("inspect", model)
+        self.assertEqual(facts["preprocessing"], [{"input": "x", "stored": "scaler", "channels": "BGR", "scale": 2, "bias": [3, 2, 1]}])
+
+    @unittest.skipUnless(MODELS.is_dir(), "no folder of published models: MOKA_TEST_MODELS names one")
+    def test_the_sizes_are_those_that_apples_compiler_writes(self):
+        model = MODELS / "card_detector/SSDOcr.mlmodelc"
+        shapes = json.loads((model / "model.espresso.shape").read_text())["layer_shapes"]
+        compared = 0
+        for node in self.layers(model).values():
+            for name, size in zip(node["outputs"], node["outputSizes"]):
+                if name not in shapes:
+                    continue  # between a convolution and its activation, which the compiler fuses
+                shape = [shapes[name].get(axis, 1) for axis in ("seq", "n", "k", "h", "w")]
+                size = size if len(size) == 5 else [1, 1, *size] + [1] * (3 - len(size))
+                self.assertEqual(size, shape, name)
+                compared += 1
+        self.assertGreater(compared, 90)
+
+
+class Preprocessing(Case):
+    def test_network(self):
+        model = layer_files.scaled_pictures(self.folder / "m.mlmodel")
+        self.assertEqual(self.answer("inspect", model)["preprocessing"],
+                         [{"input": "photo", "stored": "scaler", "channels": "BGR", "scale": 0.5, "bias": [-1, -2, -3]},
+                          {"input": "drawing", "stored": "mean image", "channels": "RGB", "meanImage": 12}])
+        shown = self.ends(0, "inspect", model).stdout
+        self.assertRegex(shown, r"photo +BGR +0\.5 +-1 -2 -3 +scaler")
+        self.assertRegex(shown, r"drawing +RGB +minus 12 numbers +mean image")
+
+    def test_program(self):
+        facts = self.answer("inspect", layer_files.scaled_program(self.folder / "m.mlmodelc"))
+        self.assertEqual(facts["preprocessing"], [{"input": "photo", "stored": "operations", "function": "main", "channels": "RGB",
+                                                   "scale": 1 / 256, "bias": [-1, -0.5, -0.25]}])
+
+    def test_the_viewers_page_has_it(self):
+        page = self.folder / "page.html"
+        self.ends(0, "view", layer_files.scaled_pictures(self.folder / "m.mlmodel"), "-o", page)
+        self.assertIn('"preprocessing":[{"input":"photo"', "".join(page.read_text().split()))
+
+
+class Verbose(Case):
+    def test_network(self):
+        model = layer_files.network(self.folder / "m.mlmodel")
+        done = self.ends(0, "compile", model, self.folder / "out", "--verbose").stdout.splitlines()
+        self.assertEqual(done[-1], str(self.folder / "out/m.mlmodelc/coremldata.bin"))
+        self.assertEqual(done[0].split(), ["layer", "kind", "input", "output", "weights", "bytes"])
+        self.assertEqual(done[2].split("  ")[0], "conv")
+        self.assertRegex(done[2], r"^conv +convolution +4 x 10 x 6 +6 x 5 x 6 +186 +114$")
+        self.assertRegex(done[-2], r"^all +5 layers +456 +384$")
+        facts = self.answer("compile", model, self.folder / "out", "--verbose")
+        self.assertEqual([layer["name"] for layer in facts["layers"]], ["conv", "pool", "middle", "flat", "dense"])
+        self.assertEqual((facts["layers"][0]["type"], facts["layers"][0]["outputSizes"], facts["layers"][0]["bytes"]),
+                         ("convolution", [[6, 5, 6]], 114))
+        self.assertNotIn("layers", self.answer("compile", model, self.folder / "out"))
+
+    def test_program(self):
+        compiled = layer_files.flexible_program(self.folder / "m.mlmodelc")
+        self.ends(0, "decompile", compiled, self.folder / "m.mlpackage")
+        shown = self.ends(0, "compile", self.folder / "m.mlpackage", self.folder / "out", "--verbose").stdout
+        self.assertRegex(shown, r"(?m)^c +conv +fp32 1 x 2 x 9 +fp32 1 x 4 x 5 +12 +48$")
+        self.assertRegex(shown, r"(?m)^y +matmul +fp32 1 x 5 x 4 +fp32 1 x 5 x 2 +8 +8$")
+        self.assertRegex(shown, r"(?m)^all +3 operations +20 +56$")
+
+    def test_pipeline(self):
+        model = Path(__file__).parent.parent / "golden/detectors/program.mlpackage"
+        lines = self.ends(0, "compile", model, self.folder, "--verbose").stdout.splitlines()
+        self.assertEqual([line for line in lines if line.startswith("model")],
+                         ["model0  mlProgram", "model1  nonMaximumSuppression"])
+        facts = self.answer("compile", model, self.folder, "--verbose")
+        self.assertEqual([(m["name"], m["type"]) for m in facts["models"]],
+                         [("model0", "mlProgram"), ("model1", "nonMaximumSuppression")])
+        self.assertGreater(len(facts["models"][0]["operations"]), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

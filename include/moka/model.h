@@ -230,7 +230,8 @@ class MOKA_EXPORT Model {
   Features predict_rows(const Features& columns) const;
 
   /// Like moka::random_inputs, with shapes that this model can run: when the default shapes contradict the model, it
-  /// tries other shapes that the description allows.
+  /// looks for other shapes that the description allows, once for each model. Throws what predict throws for the
+  /// default shapes when it finds none; the message says which it tried.
   Features random_inputs(uint64_t seed = 1) const;
 
   /// New buffers, zero-filled.

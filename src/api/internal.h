@@ -316,8 +316,32 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   /// Chooses the model for these inputs and outputs. Sets `types` to the types of its function's inputs and states.
   Result<Chosen> choose(const Features& inputs, const std::vector<std::string>& outputs,
                         std::vector<ir::Type>& types) const;
-  /// The error of planning a prediction with these inputs.
-  Status plans(const Features& inputs) const;
+  /// Which of the model's variants a prediction with these inputs needs.
+  struct Asked {
+    api::Leading leading;
+    api::Variants::Sizes sizes;  ///< of the inputs in `sized`
+  };
+  Result<Asked> asked(const Features& inputs) const;
+  /// Sets `types` to the types of the inputs and states of `body`, a function of this model.
+  Status input_types(const ir::Block& body, const Features& inputs, const api::Leading& leading,
+                     std::vector<ir::Type>& types) const;
+  /// The error of inferring the types of a prediction with these inputs, of which only the types are read. Adds to
+  /// `operations` how many were visited.
+  Status infers(const Features& inputs, int64_t& operations) const;
+  /// Sizes of the inputs with which the types of all operations agree.
+  struct Fitting {
+    FunctionDescription function;  ///< with these sizes; the usual ones when they fit or no others are found
+    bool is_usual = true;
+    /// With the usual sizes: the error of a prediction, and which other sizes were tried. Empty: some sizes fit.
+    std::string refusal;
+    ErrorCode code = ErrorCode::invalid_argument;
+  };
+  /// Searched once, by a limited number of operations whose types are inferred.
+  const Fitting& fitting() const;
+  mutable std::once_flag fitting_searched;
+  mutable Fitting fitting_found;
+  /// An error of planning a prediction, with sizes that fit if the usual ones do not.
+  Error with_fitting_sizes(Error error) const;
   /// Whether the input accepts arrays [sequence, batch, C, H, W].
   bool takes_rank5(std::string_view input) const;
   /// The model and the plan that a prediction used.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "api/build.h"
+#include "api/internal.h"
 #include "api/lint.h"
 #include "api/new_state.h"
 #include "compiler/class_name.h"

@@ -152,7 +152,8 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
     if (!planned.ok()) {
       const ErrorCode code = planned.error().code();
       const bool tolerated = flexible && (code == ErrorCode::data || (code == ErrorCode::invalid_argument && at_limit));
-      Error error = api::blamed(std::move(planned).error(), impl->source->file ? ErrorCode::malformed : code);
+      Error error = api::blamed(import::with_empty_input(std::move(planned).error(), f),
+                                impl->source->file ? ErrorCode::malformed : code);
       if (!flexible) api::raise(error);
       if (!tolerated) api::raise(std::move(error).in("with the default sizes of the inputs"));
     }

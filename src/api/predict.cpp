@@ -56,8 +56,7 @@ void* room_for(const import::FeatureDescription& f, const ir::TensorView& view, 
 
 }  // namespace
 
-Result<Model::Impl::Chosen> Model::Impl::choose(const Features& inputs, const std::vector<std::string>& outputs,
-                                                std::vector<ir::Type>& types) const {
+Result<Model::Impl::Asked> Model::Impl::asked(const Features& inputs) const {
   const import::FunctionDescription& f = model->function();
   api::Leading leading;
   for (size_t i = 0; const auto& [name, value] : inputs) {
@@ -73,9 +72,14 @@ Result<Model::Impl::Chosen> Model::Impl::choose(const Features& inputs, const st
     for (const auto& of : f.inputs) all += cat(all.empty() ? "'" : ", '", of.name, "'");
     return fail(ErrorCode::invalid_argument, "input '", name, "': not an input of the model; expected ", all);
   }
-  const std::shared_ptr<const runtime::Model> runs = MOKA_TRY(model_for(leading, outputs, MOKA_TRY(sizes_of(inputs))));
+  return Asked{leading, MOKA_TRY(sizes_of(inputs))};
+}
+
+Status Model::Impl::input_types(const ir::Block& body, const Features& inputs, const api::Leading& leading,
+                                std::vector<ir::Type>& types) const {
+  const import::FunctionDescription& f = model->function();
   types.clear();
-  for (const auto& v : runs->ir().body().inputs()) {
+  for (const auto& v : body.inputs()) {
     const import::FeatureDescription& x = api::feature_of(f, *v, types.size());
     if (v->type.is_state()) {
       types.push_back(v->type);
@@ -91,6 +95,15 @@ Result<Model::Impl::Chosen> Model::Impl::choose(const Features& inputs, const st
       types.push_back(MOKA_TRY(api::input_type(x, v->type, *value)));
     }
   }
+  return {};
+}
+
+Result<Model::Impl::Chosen> Model::Impl::choose(const Features& inputs, const std::vector<std::string>& outputs,
+                                                std::vector<ir::Type>& types) const {
+  Asked wanted = MOKA_TRY(asked(inputs));
+  const api::Leading leading = wanted.leading;
+  const std::shared_ptr<const runtime::Model> runs = MOKA_TRY(model_for(leading, outputs, std::move(wanted.sizes)));
+  MOKA_TRY(input_types(runs->ir().body(), inputs, leading, types));
   return Chosen{runs, sequences_only || leading.sequence != 1 || leading.batch != 1};
 }
 
@@ -116,13 +129,6 @@ const import::FeatureDescription* of_unknown_category(const import::FunctionDesc
 }
 
 }  // namespace
-
-Status Model::Impl::plans(const Features& inputs) const {
-  std::vector<ir::Type> types;
-  const Chosen chosen = MOKA_TRY(choose(inputs, {}, types));
-  MOKA_TRY(chosen.model->plan(types));
-  return {};
-}
 
 bool Model::Impl::takes_rank5(std::string_view input) const {
   for (const auto& x : model->function().inputs)
@@ -175,7 +181,9 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     in_use.flag = &options.state->impl().in_use;
   }
 
-  auto session = MOKA_TRY(runs->acquire(types, observed));
+  auto acquired = runs->acquire(types, observed);
+  if (!acquired.ok()) return with_fitting_sizes(std::move(acquired).error());
+  auto session = std::move(acquired).value();
   api::BoundStates states(options.state);
   const auto compute = [&]() -> Status {
     for (size_t i = 0; i < body_inputs.size(); i++) {

@@ -100,48 +100,6 @@ FeatureValue random_value(const FeatureDescription& f, ir::RandomSource& source)
   return {};
 }
 
-/// Whether axis `i` of the array may have `size` and other sizes.
-bool varies_to(const FeatureDescription& f, size_t i, int64_t size) {
-  if (f.type != FeatureType::multi_array || i >= f.array.ranges.size()) return false;
-  const SizeRange& r = f.array.ranges[i];
-  return size >= r.lower && (r.upper < 0 || size <= r.upper) && r.lower != r.upper;
-}
-
-/// Calls `visit` with the function in other sizes until it returns false: all variable sizes equal, from small to
-/// large, then the sizes that the model lists, then each variable size alone.
-template <class Visit>
-void visit_other_sizes(const Model::Impl& model, Visit visit) {
-  constexpr int64_t kLongest = 512, kLongestAlone = 64;
-  const FunctionDescription& usual = model.function;
-  for (int64_t size = 1; size <= kLongest; ++size) {
-    FunctionDescription function = usual;
-    bool changed = false;
-    for (FeatureDescription& f : function.inputs) {
-      if (f.type == FeatureType::multi_array && model.sequences_only && model.takes_rank5(f.name)) {
-        f.array.shape.insert(f.array.shape.begin(), {size, 1});
-        changed = true;
-        continue;
-      }
-      for (size_t i = 0; i < f.array.shape.size(); ++i) {
-        if (!varies_to(f, i, size)) continue;
-        f.array.shape[i] = size;
-        changed = true;
-      }
-    }
-    if (changed && !visit(function)) return;
-  }
-  for (const ShapeChoice& choice : shape_choices(usual, true))
-    if (!visit(choice.function)) return;
-  for (size_t n = 0; n < usual.inputs.size(); ++n)
-    for (size_t i = 0; i < usual.inputs[n].array.shape.size(); ++i)
-      for (int64_t size = 1; size <= kLongestAlone; ++size) {
-        if (!varies_to(usual.inputs[n], i, size)) continue;
-        FunctionDescription function = usual;
-        function.inputs[n].array.shape[i] = size;
-        if (!visit(function)) return;
-      }
-}
-
 void draw_integers(const std::string& name, MultiArray& array, double low, double high, ir::RandomSource& source) {
   constexpr double most = 0x1p62;
   const double first = std::ceil(std::max(low, -most)), last = std::floor(std::min(high, most));
@@ -181,18 +139,9 @@ Features random_inputs(const FunctionDescription& function, uint64_t seed) {
 }
 
 Features Model::random_inputs(uint64_t seed) const {
-  Features inputs = moka::random_inputs(impl_->function, seed);
-  const auto other_sizes_may_do = [](const Status& s) {
-    return !s.ok() && (s.error().code() == ErrorCode::invalid_argument || s.error().code() == ErrorCode::data);
-  };
-  if (!other_sizes_may_do(impl_->plans(inputs))) return inputs;
-  visit_other_sizes(*impl_, [&](const FunctionDescription& function) {
-    Features others = moka::random_inputs(function, seed);
-    const Status status = impl_->plans(others);
-    if (status.ok()) inputs = std::move(others);
-    return other_sizes_may_do(status);
-  });
-  return inputs;
+  const Impl::Fitting& fitting = impl_->fitting();
+  if (!fitting.refusal.empty()) api::raise(fail(fitting.code, fitting.refusal));
+  return moka::random_inputs(fitting.function, seed);
 }
 
 }  // namespace moka

@@ -281,6 +281,21 @@ std::vector<int64_t> MultiArrayConstraint::default_shape() const {
   return out;
 }
 
+Error with_empty_input(Error error, const FunctionDescription& function) {
+  for (const FeatureDescription& f : function.inputs) {
+    std::vector<int64_t> sizes;
+    if (f.kind == FeatureKind::multi_array && f.array.enumerated.empty() && f.array.ranges.empty())
+      sizes = f.array.shape;
+    else if (f.kind == FeatureKind::image && f.image.enumerated.empty() && !f.image.width_range)
+      sizes = {f.image.width, f.image.height};
+    if (std::find(sizes.begin(), sizes.end(), 0) == sizes.end()) continue;
+    std::string all;
+    for (const int64_t size : sizes) all += cat(all.empty() ? "" : " x ", size);
+    return std::move(error).in(cat("input '", f.name, "' is described with a size of 0 (", all, ")"));
+  }
+  return error;
+}
+
 Result<ModelDescription> describe(const proto::Model& model, const format::ModelFile& file) {
   const proto::ModelDescription& d = model.description();
   ModelDescription out = metadata_of(model, file);

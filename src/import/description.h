@@ -96,4 +96,7 @@ struct ModelDescription {
   }
 };
 
+/// The error of importing or planning the function. Blames an input that is described with a size of 0 and no other.
+Error with_empty_input(Error error, const FunctionDescription& function);
+
 }  // namespace moka::import

@@ -270,7 +270,8 @@ Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOp
       if (auto again = import_features(file, with_sizes, out.description, out.sized); again.ok())
         program = std::move(again);
   }
-  out.program = MOKA_TRY(std::move(program));
+  if (!program.ok()) return with_empty_input(std::move(program).error(), out.description.functions[0]);
+  out.program = std::move(program).value();
   find_all_hints(out);
   return out;
 }

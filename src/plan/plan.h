@@ -231,6 +231,12 @@ class Plan {
 Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span<const ir::Type> inputs,
                                                const Plan* parent, const PlanOptions& options,
                                                bool own_outputs = false);
+/// Infers the types of all values of `block` as plan_block does, up to where values decide them. Chooses no kernels,
+/// computes no values above 4 KB, and packs nothing, so the errors of these do not appear. Returns the types of the
+/// outputs, or nullopt when values decide some. Adds the operations it visits to `operations`.
+Result<std::optional<std::vector<ir::Type>>> infer_block(const ir::Block& block, std::span<const ir::Type> inputs,
+                                                         const Plan* parent, const PlanOptions& options,
+                                                         int64_t& operations);
 /// Continues after plan.pending, whose outputs have these types.
 Result<std::shared_ptr<const Plan>> plan_rest(const Plan& plan, std::span<const ir::Type> outputs,
                                               const PlanOptions& options);

@@ -13,6 +13,14 @@ int depth_of(const Plan* p) {
   return d;
 }
 
+Status check_start(const ir::Block& block, std::span<const ir::Type> inputs, const Plan* parent) {
+  if (inputs.size() != block.inputs().size())
+    return fail(ErrorCode::internal, "a block of ", block.inputs().size(), " inputs is planned for ", inputs.size());
+  if (depth_of(parent) > kMaxBlockDepth)
+    return fail(ErrorCode::unsupported, "blocks are nested more than ", kMaxBlockDepth, " deep");
+  return {};
+}
+
 /// Adds a place for a value that is supplied when the plan starts.
 void add_input(Plan& plan, const ir::Value& value, const ir::Type& type) {
   const auto i = static_cast<int>(plan.places.size());
@@ -95,13 +103,19 @@ std::vector<ir::Type> Plan::output_types() const {
 
 Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span<const ir::Type> inputs,
                                                const Plan* parent, const PlanOptions& options, bool own_outputs) {
-  if (inputs.size() != block.inputs().size())
-    return fail(ErrorCode::internal, "a block of ", block.inputs().size(), " inputs is planned for ", inputs.size());
-  if (depth_of(parent) > kMaxBlockDepth)
-    return fail(ErrorCode::unsupported, "blocks are nested more than ", kMaxBlockDepth, " deep");
+  MOKA_TRY(check_start(block, inputs, parent));
   return planned(
       block, options, own_outputs, nullptr, {}, [&] { return started_plan(block, inputs, parent, own_outputs); },
       [&](Planner& p) { return parent == nullptr ? Status{} : p.import_all(free_values(block)); });
+}
+
+Result<std::optional<std::vector<ir::Type>>> infer_block(const ir::Block& block, std::span<const ir::Type> inputs,
+                                                         const Plan* parent, const PlanOptions& options,
+                                                         int64_t& operations) {
+  MOKA_TRY(check_start(block, inputs, parent));
+  Planner planner(MOKA_TRY(started_plan(block, inputs, parent, false)), block, options, false);
+  if (parent != nullptr) MOKA_TRY(planner.import_all(free_values(block)));
+  return planner.infer(operations);
 }
 
 Result<std::shared_ptr<const Plan>> plan_rest(const Plan& before, std::span<const ir::Type> outputs,

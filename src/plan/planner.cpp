@@ -9,7 +9,6 @@ namespace moka::plan {
 namespace {
 
 constexpr size_t kFoldBytes = 64 * 1024;
-constexpr size_t kEagerConstantBytes = 4096;
 
 /// Whether a place can be made for the type. Sizes of lists and dictionaries may be known only at run time.
 bool is_plannable(const ir::Type& t) { return t.is_tensor() ? t.is_concrete() : t.is_list() || t.is_dict(); }
@@ -18,6 +17,7 @@ bool all_plannable(std::span<const ir::Type> types) { return std::all_of(types.b
 }  // namespace
 
 Result<bool> Planner::stop_at(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first) {
+  if (inferred_ != nullptr) return false;
   for (int i : plan_->inputs)
     if (place(i).device != nullptr)
       return fail(ErrorCode::internal, "a plan with states in the memory of a device ends at '", op.name, "'");
@@ -35,6 +35,7 @@ Result<bool> Planner::stop_at(const ir::Op& op, std::vector<int> in, std::vector
 
 Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* known_types) {
   if (op.has_trait(ir::Trait::constant)) return true;
+  if (inferred_ != nullptr) ++*inferred_;
   if (op.has_trait(ir::Trait::control)) return plan_control(op);
   const ir::OpVersion& version = op.version();
   std::vector<uint32_t> first;
@@ -81,7 +82,8 @@ Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* kno
     }
     return true;
   }
-  if (foldable && all_known && tensors && all_plannable(types) && bytes <= kFoldBytes && op.epilogue.empty()) {
+  if (foldable && all_known && tensors && all_plannable(types) && op.epilogue.empty() &&
+      bytes <= (inferred_ != nullptr ? kEagerConstantBytes : kFoldBytes)) {
     MOKA_TRY_IN(fold(op, in, types), cat("operation '", op.name, "'"));
     return true;
   }
@@ -89,14 +91,17 @@ Result<bool> Planner::plan_op(const ir::Op& op, const std::vector<ir::Type>* kno
     // Constants that were left unexpanded may decide a shape. They are expanded now, and inference runs again.
     bool expanded = false;
     for (int i : in)
-      if (place(i).storage == Storage::constant && place(i).constant.empty_handle()) {
+      if (place(i).storage == Storage::constant && place(i).constant.empty_handle() && may_expand(place(i))) {
         MOKA_TRY(materialize(i));
         expanded = true;
       }
     if (expanded) return plan_op(op, known_types);
     return stop_at(op, std::move(in), std::move(first));
   }
-  MOKA_TRY(emit(op, std::move(in), std::move(first), types));
+  if (inferred_ == nullptr)
+    MOKA_TRY(emit(op, std::move(in), std::move(first), types));
+  else
+    for (size_t i = 0; i < types.size(); i++) add_result(op.output(i), types[i], {});
   return true;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <unordered_set>
@@ -20,11 +22,14 @@
 ///     emit.cpp       makes the step of one operation: its kernel, layouts, views instead of copies
 ///     crossing.cpp   moves values into the memory and layout that a step needs; opens and closes regions
 ///     control.cpp    makes steps that have blocks
+///     infer.cpp      infers types alone, without kernels
 ///     draft.cpp      assigns operations to devices before the plan is made
 namespace moka::plan {
 
 /// Limit of one value's size. It keeps the sum of a plan's values far from overflow.
 constexpr size_t kLargestValue = size_t{1} << 48;
+/// Constants up to this size are expanded while planning.
+constexpr size_t kEagerConstantBytes = 4096;
 
 /// Whether values of the type are objects of the host instead of bytes.
 inline bool is_object(const ir::Type& t) { return !t.is_tensor() || t.dtype() == ir::DType::string; }
@@ -60,6 +65,9 @@ class Planner {
   Result<std::shared_ptr<const Plan>> run(const ir::Op* from, std::span<const ir::Type> pending_types);
   /// Only infers types and estimates what each operation would cost on each device.
   Status draft(const ir::Op* from, std::span<const ir::Type> pending_types, Draft& draft);
+  /// Only infers types. Returns those of the block's outputs, or nullopt when values decide some. Adds the operations
+  /// it visits to `operations`.
+  Result<std::optional<std::vector<ir::Type>>> infer(int64_t& operations);
   bool is_whole() const { return plan_->is_complete(); }
   Status import_all(std::span<const ir::Value* const> values);
   /// Imports all values that `from` and the operations after it use, so that later segments find them here.
@@ -75,6 +83,8 @@ class Planner {
   void add_step(Step s, size_t scratch = 0);
   Result<int> find(const ir::Value* v);
   Status materialize(int p);
+  /// Whether a constant may be expanded to infer a type.
+  bool may_expand(const Place& p) const;
   int prepared(int p);
   /// The value of a place if it is in the constant pool.
   const ir::Value* pooled(int p);
@@ -88,6 +98,12 @@ class Planner {
   /// False: the plan ends here.
   Result<bool> plan_op(const ir::Op& op, const std::vector<ir::Type>* known_types);
   Result<bool> plan_control(const ir::Op& op);
+  Result<bool> infer_control(const ir::Op& op);
+  /// The types of the operation's outputs, when its blocks decide them. `types_of` gives the output types of a block
+  /// for its input types; nullopt: values decide some.
+  using BlockTypes = std::function<Result<std::optional<std::vector<ir::Type>>>(size_t, const std::vector<ir::Type>&)>;
+  Result<std::optional<std::vector<ir::Type>>> control_types(const ir::Op& op, std::span<const int> in,
+                                                             const BlockTypes& types_of);
   bool can_cut(const kernel::KernelChoice& choice, std::span<const int> in);
   Result<bool> stop_at(const ir::Op& op, std::vector<int> in, std::vector<uint32_t> first);
   Status fold(const ir::Op& op, std::span<const int> in, const std::vector<ir::Type>& types);
@@ -141,6 +157,7 @@ class Planner {
   bool own_outputs_;
   const Placement* placement_;
   Draft* draft_ = nullptr;
+  int64_t* inferred_ = nullptr;  ///< set while only types are inferred: how many operations were visited
   std::map<std::tuple<int, const Device*, Layout>, int> brought_;
   std::map<int, int> prepared_;
   std::unordered_set<const ir::Op*> planned_;  ///< operations with a placement

@@ -240,8 +240,18 @@ Inputs read_inputs(const FunctionDescription& function, const InputOptions& opti
 }
 
 Inputs read_inputs(const Model& model, const InputOptions& options) {
-  return Collector(model.function(), options, [&](uint64_t seed) { return model.random_inputs(seed); })
-      .collect(options);
+  const auto is_random = [](const std::string& text) { return text == "random" || text.ends_with("=random"); };
+  const bool all_random = options.texts.empty() && std::all_of(options.inputs.begin(), options.inputs.end(), is_random);
+  const auto draw = [&](uint64_t seed) {
+    try {
+      return model.random_inputs(seed);
+    } catch (const Exception&) {
+      // The default sizes may fit the inputs that are given.
+      if (all_random) throw;
+      return random_inputs(model.function(), seed);
+    }
+  };
+  return Collector(model.function(), options, draw).collect(options);
 }
 
 }  // namespace moka::cli

@@ -1,0 +1,196 @@
+#include <algorithm>
+
+#include "api/internal.h"
+#include "moka/input_sizes.h"
+
+/// Sizes with which a model can run, found without numbers: only the types of its operations are inferred.
+namespace moka {
+
+namespace {
+
+/// How many operations a search visits. The count is the same on every machine.
+constexpr int64_t kMostVisited = 200'000;
+/// Importing an operation costs about as much as inferring the types of so many.
+constexpr int64_t kImported = 10;
+
+/// A value of the described type without a content of its own.
+FeatureValue blank_value(const FeatureDescription& f) {
+  static int64_t zero = 0;
+  if (f.type == FeatureType::multi_array) {
+    const std::vector<int64_t>& shape = f.array.shape;
+    return MultiArray(&zero, f.array.type, shape, std::vector<int64_t>(shape.size(), 0));
+  }
+  if (f.type == FeatureType::image) {
+    const bool gray = f.image.color == ColorSpace::grayscale || f.image.color == ColorSpace::grayscale_float16;
+    return Image(&zero, f.image.width, f.image.height, gray ? PixelFormat::gray8 : PixelFormat::rgba8);
+  }
+  FunctionDescription one;
+  one.inputs.push_back(f);
+  return random_inputs(one).at(f.name);
+}
+
+Features blank_inputs(const FunctionDescription& function) {
+  Features out;
+  for (const FeatureDescription& f : function.inputs)
+    if (!f.default_value) out[f.name] = blank_value(f);
+  return out;
+}
+
+/// Whether axis `i` of the array may have `size` and other sizes.
+bool varies_to(const FeatureDescription& f, size_t i, int64_t size) {
+  if (f.type != FeatureType::multi_array || i >= f.array.ranges.size()) return false;
+  const SizeRange& r = f.array.ranges[i];
+  return size >= r.lower && (r.upper < 0 || size <= r.upper) && r.lower != r.upper;
+}
+
+class Search {
+ public:
+  explicit Search(const Model::Impl& model) : model_(model) {}
+
+  Model::Impl::Fitting run() {
+    Model::Impl::Fitting out{model_.function};
+    Status usual = infers(model_.function);
+    if (usual.ok() || !is_about_sizes(usual.error())) return out;
+    out.is_usual = false;
+    if (!together() && !listed() && !alone()) {
+      out.is_usual = true;
+      out.code = usual.error().code();
+      out.refusal = import::with_empty_input(std::move(usual).error(), model_.model->function()).to_string() + tried();
+    } else {
+      out.function = std::move(found_);
+    }
+    return out;
+  }
+
+ private:
+  static bool is_about_sizes(const Error& e) {
+    return e.code() == ErrorCode::invalid_argument || e.code() == ErrorCode::data;
+  }
+
+  Status infers(const FunctionDescription& function) { return model_.infers(blank_inputs(function), visited_); }
+
+  /// Whether the sizes fit.
+  bool fits(FunctionDescription function) {
+    if (!infers(function).ok()) return false;
+    found_ = std::move(function);
+    return true;
+  }
+  bool may_go_on() {
+    is_cut_ |= visited_ >= kMostVisited;
+    return !is_cut_;
+  }
+
+  /// All variable sizes equal, from small to large.
+  bool together() {
+    constexpr int64_t kLongest = 512;
+    for (int64_t size = 1; size <= kLongest; ++size) {
+      FunctionDescription function = model_.function;
+      bool changed = false;
+      for (FeatureDescription& f : function.inputs) {
+        if (f.type == FeatureType::multi_array && model_.sequences_only && model_.takes_rank5(f.name)) {
+          f.array.shape.insert(f.array.shape.begin(), {size, 1});
+          changed = true;
+          continue;
+        }
+        for (size_t i = 0; i < f.array.shape.size(); ++i) {
+          if (!varies_to(f, i, size)) continue;
+          f.array.shape[i] = size;
+          changed = true;
+        }
+      }
+      if (!changed) continue;
+      if (!may_go_on()) return false;
+      if (first_together_ == 0) first_together_ = size;
+      last_together_ = size;
+      if (fits(std::move(function))) return true;
+    }
+    return false;
+  }
+
+  /// The sizes that the model lists, and the limits of ranges.
+  bool listed() {
+    const std::vector<ShapeChoice> choices = shape_choices(model_.function, true);
+    for (size_t i = 1; i < choices.size(); ++i) {
+      if (!may_go_on()) return false;
+      ++listed_;
+      if (fits(choices[i].function)) return true;
+    }
+    return false;
+  }
+
+  /// Each variable size alone.
+  bool alone() {
+    constexpr int64_t kLongest = 64;
+    const std::vector<FeatureDescription>& inputs = model_.function.inputs;
+    for (size_t n = 0; n < inputs.size(); ++n)
+      for (size_t i = 0; i < inputs[n].array.shape.size(); ++i)
+        for (int64_t size = 1; size <= kLongest; ++size) {
+          if (!varies_to(inputs[n], i, size)) continue;
+          if (!may_go_on()) return false;
+          last_alone_ = std::max(last_alone_, size);
+          FunctionDescription function = model_.function;
+          function.inputs[n].array.shape[i] = size;
+          if (fits(std::move(function))) return true;
+        }
+    return false;
+  }
+
+  std::string tried() const {
+    std::string out;
+    const auto add = [&](const std::string& what) { out += (out.empty() ? "" : ", ") + what; };
+    if (last_together_ > 0)
+      add(cat(model_.sequences_only ? "sequences of " : "all flexible sizes equal, of ", first_together_, " to ",
+              last_together_));
+    if (listed_ > 0) add(cat(listed_, " choices of listed sizes and limits"));
+    if (last_alone_ > 0) add(cat("each flexible size alone, up to ", last_alone_));
+    if (out.empty()) return out;
+    return cat("; other sizes fit no better (tried: ", out, is_cut_ ? "; not all allowed sizes" : "", ")");
+  }
+
+  const Model::Impl& model_;
+  FunctionDescription found_;
+  int64_t visited_ = 0, first_together_ = 0, last_together_ = 0, listed_ = 0, last_alone_ = 0;
+  bool is_cut_ = false;  ///< the search ended early
+};
+
+}  // namespace
+
+Status Model::Impl::infers(const Features& inputs, int64_t& operations) const {
+  const Asked wanted = MOKA_TRY(asked(inputs));
+  std::vector<ir::Type> types;
+  const auto inferred = [&](const ir::Block& body, const plan::PlanOptions& options) -> Status {
+    MOKA_TRY(input_types(body, inputs, wanted.leading, types));
+    MOKA_TRY(plan::infer_block(body, types, nullptr, options, operations));
+    return {};
+  };
+  const bool is_usual = std::all_of(wanted.sizes.begin(), wanted.sizes.end(),
+                                    [&](const auto& s) { return sized.at(s.first).size == s.second; });
+  if (is_usual) {
+    const auto runs = MOKA_TRY(model_for(wanted.leading, {}, wanted.sizes));
+    return inferred(runs->ir().body(), runs->plan_options());
+  }
+  // Passes do not change the types, so this program is only imported.
+  operations += kImported * static_cast<int64_t>(model->operations_in_source());
+  const bool sequences = wanted.leading.sequence != 1 || sequences_only, batches = wanted.leading.batch != 1;
+  auto again = source->import({compile_options.plan.budget, sequences, batches, false, wanted.sizes});
+  if (!again.ok()) return fail(ErrorCode::invalid_argument, "inputs of these sizes: ", again.error().message());
+  const ir::Function* f = again->program.find(model->ir().name);
+  if (f == nullptr) return fail(ErrorCode::internal, "function '", model->ir().name, "' is not imported again");
+  plan::PlanOptions options = compile_options.plan;
+  options.constants = std::make_shared<plan::ConstantPool>(options.budget, nullptr, nullptr);
+  return inferred(f->body(), options);
+}
+
+const Model::Impl::Fitting& Model::Impl::fitting() const {
+  std::call_once(fitting_searched, [&] { fitting_found = Search(*this).run(); });
+  return fitting_found;
+}
+
+Error Model::Impl::with_fitting_sizes(Error error) const {
+  if (error.code() != ErrorCode::invalid_argument && error.code() != ErrorCode::data) return error;
+  const Fitting& found = fitting();
+  if (found.is_usual) return import::with_empty_input(std::move(error), model->function());
+  return fail(error.code(), error.to_string(), "; sizes that fit: ", shape_choices(found.function, false)[0].name);
+}
+
+}  // namespace moka

@@ -151,6 +151,29 @@ block(tensor<fp32, [2, 2]> carried) {
   EXPECT_EQ(body.nodes[1].inputs[1], "scaled");  // of the first turn's condition
 }
 
+/// MIL takes any condition of one element.
+TEST_F(OnnxExportTest, WritesConditionsAsScalars) {
+  const ox::Model m =
+      exported(program("tensor<fp32, [2]> x, tensor<int32, [1]> n, tensor<bool, [1]> p",
+                       R"(tensor<int32, [1]> zero = const()[name = string("zero"), val = tensor<int32, [1]>([0])];
+tensor<int32, [1]> turns, tensor<fp32, [2]> y = while_loop(loop_vars = (zero, x))[name = string("loop")] {
+block(tensor<int32, [1]> i, tensor<fp32, [2]> now) { tensor<bool, [1]> more = less(x = i, y = n)[name = string("more")]; } -> (more);
+block(tensor<int32, [1]> k, tensor<fp32, [2]> carried) {
+  tensor<int32, [1]> next = add(x = k, y = tensor<int32, [1]>([1]))[name = string("next")];
+  tensor<fp32, [2]> twice = add(x = carried, y = carried)[name = string("twice")];
+} -> (next, twice);
+};
+tensor<fp32, [2]> z = cond(pred = p)[name = string("choice")] { block() { } -> (x); block() { } -> (y); };)",
+                       "z"));
+  EXPECT_EQ(types(m.graph), (Types{"Less", "Reshape", "Loop", "Reshape", "If"}));
+  EXPECT_EQ(m.graph.nodes[2].inputs[1], m.graph.nodes[1].outputs[0]);
+  EXPECT_EQ(m.graph.nodes[4].inputs[0], m.graph.nodes[3].outputs[0]);
+  const ox::Graph& body = m.graph.nodes[2].attributes[0].graphs[0];
+  ASSERT_TRUE(body.outputs[0].type.shape.has_value());
+  EXPECT_TRUE(body.outputs[0].type.shape->empty());
+  EXPECT_EQ(body.outputs[1].type.shape->size(), 1u);  // values keep their shape
+}
+
 TEST_F(OnnxExportTest, WritesWeightsToAFileOfTheirOwn) {
   OnnxExportOptions options;
   options.external_data = true;

@@ -28,6 +28,27 @@ def test_answers_are_those_of_onnxruntime(case):
     assert result.state == "equal", result.reason
 
 
+def small_cases():
+    return itertools.chain(judge.conformance_cases(), judge.layer_cases(), judge.classic_cases())
+
+
+def test_the_checker_accepts_every_export_of_the_corpora(tmp_path):
+    path = tmp_path / "m.onnx"
+    refused, checked = {}, 0
+    for case in small_cases():
+        try:
+            moka.to_onnx(case.load(), path)
+        except (moka.UnsupportedError, judge.Skip):
+            continue
+        checked += 1
+        try:
+            onnx.checker.check_model(path, full_check=True)
+        except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as e:
+            refused[case.name] = str(e)
+    assert not refused
+    assert checked > 2400
+
+
 def test_path_model_and_opset(tmp_path):
     source = judge.GOLDEN / "boundary" / "image_rgb.mlmodel"
     made = moka.to_onnx(source, tmp_path / "a.onnx")

@@ -19,8 +19,8 @@ struct ConvertOptions : ToOnnxOptions {
 
 int convert_model(ConvertOptions& options) {
   if (has_extension(options.model, ".onnx")) {
-    if (options.list || options.external_data || !options.function.empty())
-      throw UsageError("--list, --external-data and --function are for models that become ONNX");
+    if (options.list || options.check || options.external_data || !options.function.empty())
+      throw UsageError("--check, --list, --external-data and --function are for models that become ONNX");
     FromOnnxOptions& from = options.from;
     from.model = options.model, from.destination = options.destination;
     from.opset = options.opset_text, from.json = options.json;
@@ -34,6 +34,7 @@ int convert_model(ConvertOptions& options) {
       throw UsageError(fmt::format("--opset: expected a number, got '{}'", options.opset_text));
     options.opset = static_cast<int>(*n);
   }
+  if (options.check && options.list) throw UsageError("--check: --list writes nothing that could be checked");
   if (options.destination.empty() && !options.list) throw UsageError("-o FILE is needed, or --list");
   if (!options.destination.empty() && !has_extension(options.destination, ".onnx"))
     throw UsageError(fmt::format("'{}': expected a name that ends in .onnx", options.destination));
@@ -67,6 +68,9 @@ Command add_convert(Arguments parent) {
       .option_text("NAME");
   app.add_flag("--external-data", options->external_data,
                "Write weights to FILE.data, as models above 64 MB always do");
+  app.add_flag("--check", options->check,
+               "Let onnx.checker with full shape inference check the file before it is called written; Python\n"
+               "runs it ($MOKA_PYTHON, else python3) and needs the package onnx");
   app.add_flag("--list", options->list, "List the operations that ONNX cannot express, and write nothing");
   app.add_flag("--json", options->json, "Answer in JSON");
   app.footer("Example: moka convert Classifier.mlpackage -o classifier.onnx");

@@ -8,7 +8,8 @@ struct ToOnnxOptions {
   std::string model, destination, function;
   int opset = 0;
   bool external_data = false;
-  bool list = false;  ///< list what ONNX cannot express, and write nothing
+  bool check = false;  ///< write nothing that onnx.checker refuses
+  bool list = false;   ///< list what ONNX cannot express, and write nothing
   bool json = false;
 };
 

@@ -11,8 +11,8 @@ namespace moka::cli {
 
 namespace fs = std::filesystem;
 
-TemporaryFolder::TemporaryFolder(const std::string& purpose) {
-  std::string path = (fs::temp_directory_path() / ("moka-" + purpose + "-XXXXXX")).string();
+TemporaryFolder::TemporaryFolder(const std::string& purpose, const fs::path& parent) {
+  std::string path = (parent / ("moka-" + purpose + "-XXXXXX")).string();
   if (mkdtemp(path.data()) == nullptr) io::fail(path, "a folder cannot be made: ", std::strerror(errno));
   path_ = path;
 }

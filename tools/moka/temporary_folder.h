@@ -9,7 +9,8 @@ namespace moka::cli {
 class TemporaryFolder {
  public:
   /// `purpose` becomes part of its name.
-  explicit TemporaryFolder(const std::string& purpose);
+  explicit TemporaryFolder(const std::string& purpose,
+                           const std::filesystem::path& parent = std::filesystem::temp_directory_path());
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

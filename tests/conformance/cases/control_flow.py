@@ -49,6 +49,14 @@ for p in (True, False):
     feeds = {"p": np.array(p), "x": x}
     program_case("cond", "pred_" + str(p).lower(), program(feeds, COND, ["a", "b"]), feeds, expected)
 
+# a predicate of one element that is not a scalar
+ONE = COND.replace("cond(pred = p)", "cond(pred = q)")
+for p in (True, False):
+    expected = {"a": x + x, "b": x} if p else {"a": x, "b": x * x}
+    feeds = {"p": np.array([p]), "x": x}
+    body = "            tensor<bool, [1]> q = identity(x = p)[name = tensor<string, []>(\"q\")];\n" + ONE
+    program_case("cond", "pred_of_shape_1_" + str(p).lower(), program(feeds, body, ["a", "b"]), feeds, expected)
+
 # branches of different sizes: the dimension is unknown until run
 SIZES = const("begin", np.array([1], np.int32)) + const("end", np.array([3], np.int32)) + """
             tensor<fp32, [?]> y = cond(pred = p) {
@@ -96,6 +104,15 @@ for start, limit in ((0, 5), (3, 3), (7, 2), (-2, 1)):
     steps = max(limit - start, 0)
     program_case("while_loop", "from_%d_to_%d" % (start, limit), program(feeds, LOOP, ["n", "y"]), feeds,
                  {"n": np.array(start + steps, np.int32), "y": (x * 2.0 ** steps).astype(np.float32)})
+
+# a counter and a condition of shape [1]: converters write both
+for start, limit in ((0, 5), (3, 3)):
+    feeds = {"start": np.array([start], np.int32), "limit": np.array([limit], np.int32), "x": x}
+    steps = max(limit - start, 0)
+    body = LOOP.replace("tensor<int32, []>", "tensor<int32, [1]>").replace("tensor<bool, []>", "tensor<bool, [1]>")
+    body = body.replace(const("one", np.int32(1)).replace("[]", "[1]"), const("one", np.array([1], np.int32)))
+    program_case("while_loop", "shape_1_from_%d_to_%d" % (start, limit), program(feeds, body, ["n", "y"]), feeds,
+                 {"n": np.array([start + steps], np.int32), "y": (x * 2.0 ** steps).astype(np.float32)})
 
 # the loop variables change places, and grow
 GROW = const("one", np.int32(1)) + const("zero", np.int32(0)) + const("axis", np.int32(0)) + const("no", np.bool_(False)) + """

@@ -1,15 +1,12 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "check/python_script.h"
 #include "check/reference.h"
 #include "convert.h"
+#include "input.h"
 #include "io/file.h"
 #include "io/io_error.h"
 #include "io/npy.h"
@@ -28,44 +25,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string interpreter() {
-  const char* named = std::getenv("MOKA_PYTHON");
-  return named != nullptr && *named != '\0' ? named : "python3";
-}
-
-constexpr int kCannotStart = 127;
-
-/// Runs the script. Throws IoError with the last line that it wrote to standard error when it fails.
 void run_script(const char* what, const std::string& model, const fs::path& folder) {
-  const std::string script(reinterpret_cast<const char*>(run_reference_bytes), run_reference_size);
-  const std::string python = interpreter(), errors = (folder / "errors.txt").string();
-  const std::string folder_name = folder.string();
-  const char* arguments[] = {python.c_str(), "-c", script.c_str(), what, model.c_str(), folder_name.c_str(), nullptr};
-  const pid_t child = fork();
-  if (child < 0) throw io::IoError("Python cannot be started");
-  if (child == 0) {
-    const int to = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    const int none = open("/dev/null", O_RDWR);
-    dup2(none, STDIN_FILENO);
-    dup2(to, STDERR_FILENO);
-    dup2(to, STDOUT_FILENO);
-    execvp(python.c_str(), const_cast<char* const*>(arguments));
-    _exit(kCannotStart);
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kCannotStart)
-    throw io::IoError(
-        fmt::format("{}: the interpreter '{}' cannot be started; $MOKA_PYTHON names another one", model, python));
-  const io::Bytes bytes = io::read_file(errors);
-  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  const size_t line = text.rfind('\n');
-  if (line != std::string::npos) text.erase(0, line + 1);
-  if (text.empty() && WIFSIGNALED(status)) text = fmt::format("Python was ended by signal {}", WTERMSIG(status));
-  throw io::IoError(fmt::format("{}: {}", model, text));
+  run_python({reinterpret_cast<const char*>(run_reference_bytes), run_reference_size}, {what, model, folder.string()},
+             model);
 }
 
 DataType type_named(const std::string& name, const std::string& where) {

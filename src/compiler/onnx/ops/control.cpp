@@ -3,6 +3,11 @@
 namespace moka::compiler::onnx {
 namespace {
 
+/// The value as a tensor of rank 0: ONNX takes conditions of no other shape, MIL takes any one element.
+Name condition(Call& c, const ir::Value* v) {
+  return v->type.is_ranked() && v->type.rank() == 0 ? c.x(v) : c.reshape(c.x(v), {});
+}
+
 /// The tensors of a block's outputs, as outputs of the inner graph that is open. A graph's output has to be the result
 /// of one of its own nodes.
 void add_outputs(Call& c, std::span<ir::Value* const> values, std::vector<ox::ValueInfo>& out) {
@@ -41,11 +46,9 @@ void cond(Call& c) {
     branches[i] = c.graph.close(cat(c.op.name, i == 0 ? "_then" : "_else"));
     branches[i].outputs = std::move(outputs);
   }
-  Name pred = c.x("pred");
-  if (c.rank("pred") != 0) pred = c.reshape(pred, {1});
-  const std::vector<Name> y =
-      c.nodes("If", {pred}, {attr("then_branch", std::move(branches[0])), attr("else_branch", std::move(branches[1]))},
-              c.op.output_count());
+  const std::vector<Name> y = c.nodes(
+      "If", {condition(c, c.op.input("pred"))},
+      {attr("then_branch", std::move(branches[0])), attr("else_branch", std::move(branches[1]))}, c.op.output_count());
   for (size_t i = 0; i < y.size(); i++) {
     const ir::Value* inner = c.op.block(0)->outputs()[i];
     if (const auto list = c.graph.represented.find(inner); list != c.graph.represented.end()) {
@@ -60,21 +63,21 @@ void cond(Call& c) {
 /// iteration computes it for the next one.
 void while_loop(Call& c) {
   if (!check(c)) return;
-  const ir::Block &condition = *c.op.block(0), &body = *c.op.block(1);
+  const ir::Block &test = *c.op.block(0), &body = *c.op.block(1);
   const auto first = c.op.inputs("loop_vars");
   std::vector<Name> inputs{Name(), Name()};
   for (size_t i = 0; i < first.size(); i++) {
     inputs.push_back(c.x(first[i]));
-    c.graph.set(condition.inputs()[i].get(), inputs.back());
+    c.graph.set(test.inputs()[i].get(), inputs.back());
     // A list may grow from one iteration to the next.
     if (const auto list = c.graph.represented.find(first[i]); list != c.graph.represented.end()) {
       const ir::Type type = list->second;
-      for (const ir::Value* v : {condition.inputs()[i].get(), body.inputs()[i].get(), c.op.output(i)})
+      for (const ir::Value* v : {test.inputs()[i].get(), body.inputs()[i].get(), c.op.output(i)})
         c.graph.represented[v] = type;
     }
   }
-  write_block(c.graph, condition, c.inner, c.inner_operations);
-  inputs[1] = c.x(condition.outputs()[0]);
+  write_block(c.graph, test, c.inner, c.inner_operations);
+  inputs[1] = condition(c, test.outputs()[0]);
 
   c.graph.open();
   std::vector<ox::ValueInfo> in{value_info(c.graph.fresh(c.op.name + "/turn"), ir::Type::scalar(DType::int64)),
@@ -87,10 +90,12 @@ void while_loop(Call& c) {
   write_block(c.graph, body, c.inner, c.inner_operations);
   std::vector<ox::ValueInfo> out;
   if (c.inner.empty()) {
-    for (size_t i = 0; i < body.outputs().size(); i++) c.graph.set(condition.inputs()[i].get(), c.x(body.outputs()[i]));
+    for (size_t i = 0; i < body.outputs().size(); i++) c.graph.set(test.inputs()[i].get(), c.x(body.outputs()[i]));
     // The body ends with the condition, which is written again for the values of the next iteration.
-    write_block(c.graph, condition, c.inner, c.inner_operations);
-    add_outputs(c, {condition.outputs().begin(), 1}, out);
+    write_block(c.graph, test, c.inner, c.inner_operations);
+    const Name goes_on =
+        c.graph.nodes("Identity", {condition(c, test.outputs()[0])}, {}, 1, test.outputs()[0]->name)[0];
+    out.push_back(value_info(goes_on, ir::Type::scalar(DType::boolean)));
     add_outputs(c, body.outputs(), out);
   }
   ox::Graph inner = c.graph.close(c.op.name + "_body");

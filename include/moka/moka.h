@@ -261,7 +261,8 @@ MOKA_API moka_status moka_features_set_dictionary(moka_features* features, const
                                                   const moka_dictionary* dictionary);
 MOKA_API moka_status moka_features_set_sequence(moka_features* features, const char* name,
                                                 const moka_sequence* sequence);
-/* Sets every input of the model without a default value to reproducible values, in shapes that the model can run. */
+/* Sets every input of the model without a default value to reproducible values, in shapes that the model can run. The
+   error is that of a prediction when no such shapes are found. */
 MOKA_API moka_status moka_features_set_random(moka_features* features, const moka_model* model, uint64_t seed);
 
 MOKA_API size_t moka_features_count(const moka_features* features);

@@ -236,7 +236,8 @@ class Predictor:
         return self._core.mil(optimized)
 
     def random_inputs(self, seed: int = 1) -> Dict[str, Any]:
-        """Reproducible inputs that the model can run, of the default shapes if the model can run those."""
+        """Reproducible inputs that the model can run, of the default shapes if the model can run those. Raises what predict
+        raises for the default shapes when no others are found either."""
         return self._core.random_inputs(seed)
 
 

@@ -45,7 +45,7 @@ FeatureDescription described(const onnx::Feature& feature) {
   FeatureDescription f = api::output_feature(feature.value->type);
   f.name = feature.value->name;
   const ir::Type& type = feature.value->type;
-  if (!type.is_ranked() || type.is_concrete()) return f;
+  if (!type.is_tensor() || !type.is_ranked() || type.is_concrete()) return f;
   f.array.shape.clear();
   for (const int64_t d : type.shape()) {
     f.array.shape.push_back(d < 0 ? 1 : d);
@@ -93,7 +93,13 @@ OnnxImport imported(const format::onnx::ModelFile& file, const OnnxImportOptions
     part.outputs.push_back(f.value);
     FeatureDescription d = described(f);
     d.array.ranges.clear();
-    if (!f.value->type.is_concrete()) d.array.shape.clear();
+    if (!f.value->type.is_tensor() || !f.value->type.is_concrete()) d.array.shape.clear();
+    if (m.label && part.described.outputs.size() == *m.label) {
+      d.type = f.value->type.dtype() == ir::DType::string ? FeatureType::string : FeatureType::int64;
+      part.described.predicted_feature_name = d.name;
+    }
+    if (m.probabilities && part.described.outputs.size() == *m.probabilities)
+      part.described.predicted_probabilities_name = d.name;
     part.described.outputs.push_back(std::move(d));
     outputs.push_back(named(f));
   }

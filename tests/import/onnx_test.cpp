@@ -157,7 +157,7 @@ TEST(OnnxImport, NamesWhatItRefuses) {
   EXPECT_NE(refusal(one(node("Relu", {"z"}, {"y"}))).find("value 'z' is neither an input nor computed"),
             std::string::npos);
   EXPECT_EQ(refusal(one(node("Relu", {"x"}, {"y"}), format::DataType::string)),
-            "Core ML has no tensors of type string");
+            "input 'x': Core ML's programs take no strings");
   EXPECT_EQ(refusal(one(node("Identity", {"x"}, {}))), "value 'y' is neither an input nor computed before it is read");
   EXPECT_EQ(refusal(one(node("Cosh", {}, {"y"}))), "node 'y' (Cosh, opset 17): input 0 is missing");
   auto large = model({node("Add", {"x", "c"}, {"y"})}, {tensor("x", kInt64, {1})}, {tensor("y", kInt64, {1})},

@@ -1,2 +1,4 @@
-target_link_libraries(${name} PRIVATE moka_static)
-target_compile_definitions(${name} PRIVATE MOKA_GOLDEN="${CMAKE_SOURCE_DIR}/tests/golden")
+find_package(nlohmann_json REQUIRED)
+target_link_libraries(${name} PRIVATE moka_static nlohmann_json::nlohmann_json)
+target_compile_definitions(${name} PRIVATE MOKA_GOLDEN="${CMAKE_SOURCE_DIR}/tests/golden"
+  MOKA_CONFORMANCE="${CMAKE_SOURCE_DIR}/tests/conformance/golden")

@@ -42,7 +42,7 @@ Imported import_graph(const format::onnx::ModelFile& file, const Options& option
     if (std::none_of(tensors.begin(), tensors.end(), given)) interface.add_input(input);
   }
   run_graph(scope, model.graph);
-  for (const format::onnx::ValueInfo& output : model.graph.outputs) interface.add_output(output);
+  interface.add_outputs(model.graph.outputs);
   if (out.outputs.empty()) refuse(ErrorCode::unsupported, "the graph has no outputs with a value");
   std::vector<Value*> results;
   for (const Feature& feature : out.outputs) results.push_back(feature.value);

@@ -38,6 +38,8 @@ struct Feature {
 struct Imported {
   ir::Program program;  ///< with the function `main`
   std::vector<Feature> inputs, outputs;
+  /// The positions in `outputs` of a classifier's label and of its dictionary of probabilities.
+  std::optional<size_t> label, probabilities;
   std::vector<std::string> remarks;
 };
 

@@ -1,6 +1,9 @@
 #include "import/onnx/interface.h"
 
+#include <tuple>
 #include <utility>
+
+#include "import/onnx/classifier.h"
 
 namespace moka::import::onnx {
 
@@ -30,8 +33,28 @@ void Interface::add_input(const format::onnx::ValueInfo& input) {
   scope_.add(input.name, input_item({input.name, input.name, {}}, input.type));
 }
 
-void Interface::add_output(const format::onnx::ValueInfo& output) {
-  add_output(output.name, output.name, std::nullopt, scope_.own(output.name));
+void Interface::add_outputs(std::span<const format::onnx::ValueInfo> outputs) {
+  add_classifier(outputs);
+  for (const format::onnx::ValueInfo& output : outputs) {
+    Item& item = scope_.own(output.name);
+    if (const auto it = classified_.find(output.name); it != classified_.end())
+      add_result(output.name, output.name, std::nullopt, it->second, item.type);
+    else
+      add_output(output.name, output.name, std::nullopt, item);
+  }
+}
+
+void Interface::add_classifier(std::span<const format::onnx::ValueInfo> outputs) {
+  std::vector<Outcome> outcomes;
+  for (const format::onnx::ValueInfo& output : outputs) outcomes.push_back({output.name, &scope_.own(output.name)});
+  const auto found = find_classifier(scope_, outcomes);
+  if (!found) return;
+  for (const auto& [outcome, at, made] : {std::tuple(found->label, &out_.label, found->chosen),
+                                          std::tuple(found->probabilities, &out_.probabilities, found->dictionary)}) {
+    if (!outcome) continue;
+    *at = *outcome;
+    classified_[outputs[*outcome].name] = made;
+  }
 }
 
 /// The shape of an input, with symbols for its flexible sizes.
@@ -78,6 +101,10 @@ Item Interface::input_item(const Place& at, const format::onnx::Type& type) {
     return none;
   }
   if (type.kind == Kind::sequence && type.inner != nullptr && !at.element) return sequence_item(at, *type.inner);
+  if (type.kind == Kind::map)
+    refuse(ErrorCode::unsupported, "input '", at.name, "': Core ML's programs take no dictionaries");
+  if (type.kind == Kind::tensor && type.element == DataType::string)
+    refuse(ErrorCode::unsupported, "input '", at.name, "': Core ML's programs take no strings");
   if (type.kind == Kind::tensor) return tensor_item(at, type);
   refuse(
       ErrorCode::unsupported, "input '", at.name,
@@ -136,15 +163,25 @@ void Interface::add_output(const std::string& output, const std::string& name, s
     }
     return;
   }
+  add_result(output, name, element, scope_.value(item, name), item.type);
+}
+
+void Interface::add_result(const std::string& output, const std::string& name, std::optional<int64_t> element, Value* v,
+                           DataType type) {
   if (named_.empty()) find_names(scope_.builder.function().body());
-  Value* v = scope_.value(item, name);
   named_[v->name] = v;
+  if (classified_.contains(output)) {
+    give_name(v, identifier(name));
+    kept_.insert(v);
+    out_.outputs.push_back({output, v, type, {}, element});
+    return;
+  }
   if (v->type.dtype() == DType::boolean) v = converted("cast", {{"x", v}, {"dtype", "int32"}});
   if (v->type.is_ranked() && v->type.rank() == 0) v = converted("expand_dims", {{"x", v}, {"axes", Tensor::i32({0})}});
   if (kept_.contains(v) || v->producer() == nullptr || v->constant() != nullptr) v = converted("identity", {{"x", v}});
   give_name(v, identifier(name));
   kept_.insert(v);
-  out_.outputs.push_back({output, v, item.type, {}, element});
+  out_.outputs.push_back({output, v, type, {}, element});
 }
 
 /// The result of an operation between a value of the graph and an output.

@@ -261,4 +261,13 @@ void Node::set(size_t i, Value* v, DataType type) {
   scope.add(wanted, Item{v, {}, type});
 }
 
+void Node::set_label(size_t i, std::shared_ptr<const Labels> labels, Value* v) {
+  if (!wants(i)) return;
+  const DataType type = labels->list.dtype() == DType::string ? DataType::string : DataType::int64;
+  if (v != nullptr) set(i, v, type);
+  Item item = v != nullptr ? scope.own(message.outputs[i]) : Item{nullptr, {}, type};
+  item.labels = std::move(labels);
+  scope.add(message.outputs[i], std::move(item));
+}
+
 }  // namespace moka::import::onnx

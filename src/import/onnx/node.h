@@ -96,6 +96,8 @@ class Node {
   void set(size_t i, Item item) {
     if (wants(i)) scope.add(message.outputs[i], std::move(item));
   }
+  /// A label that an index chooses. `v`: its value, for labels that are numbers.
+  void set_label(size_t i, std::shared_ptr<const Labels> labels, Value* v);
   void set_sizes(const Value* v, std::vector<Size> sizes) const { scope.context.sizes[v] = std::move(sizes); }
 
   [[noreturn]] void unsupported(std::string_view what) const { refuse(ErrorCode::unsupported, what); }

@@ -30,6 +30,9 @@ Item& Scope::own(const std::string& name) {
 Value* Scope::value(Item& item, std::string_view name) const {
   if (item.value != nullptr) return item.value;
   if (item.is_sequence) refuse(ErrorCode::unsupported, "value '", name, "': a sequence where a tensor is read");
+  if (item.labels != nullptr)
+    refuse(ErrorCode::unsupported, "value '", name, "': Core ML's programs compute with no ",
+           item.labels->scores != nullptr ? "dictionaries" : "strings", "; it can only be an output of a classifier");
   if (item.is_absent) refuse(ErrorCode::unsupported, "value '", name, "': an optional without a value is read");
   if (!item.is_constant()) refuse(ErrorCode::malformed, "value '", name, "' has no content");
   item.value = need(builder.constant(identifier(name), computed(item.tensor, name)));

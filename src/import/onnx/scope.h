@@ -44,6 +44,13 @@ struct Size {
   int64_t symbol = ir::kAnyDim;  ///< the unknown dimension that it equals; kAnyDim: none
 };
 
+/// The labels of a classifier: those of which `index` chooses one, or those that belong to the elements of `scores`.
+struct Labels {
+  Tensor list;  ///< strings or int64, of rank 1
+  Value* index = nullptr;
+  Value* scores = nullptr;
+};
+
 /// A value of the graph: a tensor, or a sequence whose length is known.
 struct Item {
   Value* value = nullptr;  ///< null for a constant that no operation has read yet
@@ -51,6 +58,8 @@ struct Item {
   DataType type = DataType::undefined;
   bool is_sequence = false, is_absent = false;  ///< absent: an optional without a value
   std::shared_ptr<std::vector<Item>> elements;  ///< of a sequence
+  /// The labels of a chosen one, which has no value if it is a string, or of a dictionary, which never has one.
+  std::shared_ptr<const Labels> labels = {};
   bool is_constant() const { return !tensor.empty_handle(); }
 };
 

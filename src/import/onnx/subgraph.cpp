@@ -34,13 +34,15 @@ Item stacked(const Node& n, const std::vector<Item>& items, int64_t axis) {
   return Item{n.op("stack", {NamedArg("values", values), {"axis", static_cast<int>(axis)}}), {}, items[0].type};
 }
 
-ir::Op* append_while_loop(const Node& n, const std::vector<Value*>& vars, const LoopBlock& fill) {
+ir::Op* append_while_loop(const Node& n, const std::vector<Value*>& vars, const LoopBlock& fill,
+                          const std::vector<ir::Type>& types) {
   ir::Builder& builder = n.scope.builder;
   const auto name = [&](std::string_view what) {
     return builder.function().unique_name(cat(identifier(n.message.op_type), "_", what));
   };
   std::vector<std::pair<std::string, ir::Type>> inputs;
-  for (Value* v : vars) inputs.emplace_back(name("var"), v->type);
+  for (size_t i = 0; i < vars.size(); ++i)
+    inputs.emplace_back(name("var"), i < types.size() ? types[i] : vars[i]->type);
   const std::vector<std::vector<std::pair<std::string, ir::Type>>> block_inputs(2, inputs);
   const ir::Builder::BlockFn fill_block = [&](size_t which, ir::Builder& inside) {
     return guarded([&]() -> std::vector<Value*> {

@@ -29,9 +29,11 @@ Result<std::vector<Value*>> guarded(const Fill& fill) {
   }
 }
 
-/// Appends a while_loop that carries `vars`. `fill` returns the outputs of block 0, the condition, and block 1, the
+/// Appends a while_loop that carries `vars`, in its blocks as values of `types`, which have sizes that change unknown;
+/// empty: the types of the values. `fill` returns the outputs of block 0, the condition, and block 1, the
 /// body, given the values that the block carries.
 using LoopBlock = std::function<std::vector<Value*>(const Node& at, size_t block, const std::vector<Value*>& in)>;
-ir::Op* append_while_loop(const Node& n, const std::vector<Value*>& vars, const LoopBlock& fill);
+ir::Op* append_while_loop(const Node& n, const std::vector<Value*>& vars, const LoopBlock& fill,
+                          const std::vector<ir::Type>& types = {});
 
 }  // namespace moka::import::onnx

@@ -90,7 +90,7 @@ void clip(Node& n) {
   if (floats && low != nullptr && high != nullptr && low->count() == 1 && high->count() == 1) {
     const double alpha = ir::load_f64(low->view(), 0), beta = ir::load_f64(high->view(), 0);
     if (alpha == 0 && beta == 6) return n.set(0, n.unary("relu6", x));
-    if (alpha <= beta) return n.set(0, n.op("clip", {{"x", x}, n.arg("alpha", alpha, x), n.arg("beta", beta, x)}));
+    if (alpha < beta) return n.set(0, n.op("clip", {{"x", x}, n.arg("alpha", alpha, x), n.arg("beta", beta, x)}));
   }
   Value* out = x;
   if (n.has(1)) out = n.binary("maximum", out, n.in(1));

@@ -25,13 +25,18 @@ void non_max_suppression(Node& n) {
   }
   const auto column = [&](int64_t i) { return n.squeeze(n.slice(boxes, 2, i, i + 1), {2}); };  // [batch, boxes]
   Value *y1 = column(0), *x1 = column(1), *y2 = column(2), *x2 = column(3);
-  if (n.integer_or("center_point_box", 0) != 0) {
+  const bool by_center = n.integer_or("center_point_box", 0) != 0;
+  if (by_center) {
     // x, y of the center, width, height.
     Value *cx = column(0), *cy = column(1), *w = n.mul(column(2), 0.5), *h = n.mul(column(3), 0.5);
     x1 = n.sub(cx, w), x2 = n.add(cx, w), y1 = n.sub(cy, h), y2 = n.add(cy, h);
   }
-  Value *top = n.binary("minimum", y1, y2), *bottom = n.binary("maximum", y1, y2), *left = n.binary("minimum", x1, x2),
-        *right = n.binary("maximum", x1, x2);
+  // Corners come in any order. A box with a negative width or height overlaps none.
+  Value *top = y1, *bottom = y2, *left = x1, *right = x2;
+  if (!by_center) {
+    top = n.binary("minimum", y1, y2), bottom = n.binary("maximum", y1, y2);
+    left = n.binary("minimum", x1, x2), right = n.binary("maximum", x1, x2);
+  }
   Value* area = n.mul(n.sub(bottom, top), n.sub(right, left));
   const auto rows = [&](Value* v) { return n.expand_dims(v, {2}); };
   const auto columns = [&](Value* v) { return n.expand_dims(v, {1}); };

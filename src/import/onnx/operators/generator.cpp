@@ -144,6 +144,15 @@ void random(Node& n, bool normal, bool like) {
   n.set(0, n.op(normal ? "random_normal" : "random_uniform", std::move(args)), type);
 }
 
+void multinomial(Node& n) {
+  const auto type = static_cast<DataType>(n.integer_or("dtype", static_cast<int64_t>(DataType::int32)));
+  const int seed = n.attribute("seed") != nullptr ? static_cast<int>(n.number_or("seed", 0)) : -1;
+  Value* drawn = n.op(
+      "random_categorical",
+      {{"x", n.in(0)}, {"mode", "logits"}, {"size", static_cast<int>(n.integer_or("sample_size", 1))}, {"seed", seed}});
+  n.set(0, n.cast(drawn, computed_as(type)), type);
+}
+
 void bernoulli(Node& n) {
   Value* x = n.in(0);
   const auto type = static_cast<DataType>(n.integer_or("dtype", static_cast<int64_t>(n.type())));
@@ -176,6 +185,7 @@ constexpr OperatorImport kGeneratorOperators[] = {
     {"RandomUniform", [](Node& n) { random(n, false, false); }},
     {"RandomUniformLike", [](Node& n) { random(n, false, true); }},
     {"Bernoulli", bernoulli},
+    {"Multinomial", multinomial},
 };
 
 }  // namespace

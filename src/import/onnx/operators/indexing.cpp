@@ -20,7 +20,24 @@ Value* gathered_slice(const Node& n, Value* x, int64_t axis, const Tensor& indic
   return indices.shape().rank() == 0 ? n.squeeze(part, {axis}) : part;
 }
 
+/// Labels of which the index, which is computed, chooses one; nullptr: the input has no labels.
+std::shared_ptr<const Labels> chosen_label(const Node& n) {
+  const Tensor* list = n.constant(0);
+  if (list == nullptr || n.constant(1) != nullptr || list->shape().rank() != 1 ||
+      (list->dtype() != DType::string && list->dtype() != DType::int64))
+    return nullptr;
+  return std::make_shared<Labels>(Labels{*list, n.in(1)});
+}
+
+bool are_int32(const Tensor& list) {
+  if (list.dtype() == DType::string) return false;
+  const std::vector<int64_t> all = integers_of(list);
+  return std::all_of(all.begin(), all.end(), [](int64_t v) { return v == static_cast<int32_t>(v); });
+}
+
 void gather(Node& n) {
+  const auto labels = chosen_label(n);
+  if (labels != nullptr && !are_int32(labels->list)) return n.set_label(0, labels, nullptr);
   Value *x = n.in(0), *indices = n.in(1);
   const int64_t axis = n.axis(n.integer_or("axis", 0), x);
   const bool is_sizes = n.scope.context.sizes.contains(x) && n.rank(x) == 1 && x->constant() == nullptr;
@@ -47,6 +64,7 @@ void gather(Node& n) {
       n.set_sizes(v, std::move(taken));
     }
   }
+  if (labels != nullptr) return n.set_label(0, labels, v);
   n.set(0, v);
 }
 
@@ -93,8 +111,10 @@ void scatter_elements(Node& n) {
 
 void scatter_nd(Node& n) {
   Value *x = n.in(0), *indices = n.in(1);
-  const Shape& s = n.known_shape(indices, "ScatterND");
-  Value* at = positive(n, indices, n.slice(n.shape_of(x), 0, 0, s[s.rank() - 1]));
+  const int last = n.rank(indices) - 1;
+  const int64_t depth = last < 0 ? 0 : indices->type.shape()[last];
+  if (depth < 1) n.known_shape(indices, "ScatterND");
+  Value* at = positive(n, indices, n.slice(n.shape_of(x), 0, 0, depth));
   Value* v = n.op("scatter_nd",
                   {{"data", numbers(n, x)}, {"indices", at}, {"updates", numbers(n, n.in(2))}, {"mode", mode_of(n)}});
   n.set(0, n.cast(v, x->type.dtype()));
@@ -124,9 +144,27 @@ void one_hot(Node& n) {
   n.set(0, n.cast(n.select(n.cast(hot, DType::boolean), on, off), own), n.type(2));
 }
 
+/// Whether k, a computed number, is the size of x along the axis.
+bool is_whole(const Node& n, const Value* k, const Value* x, int64_t axis) {
+  const std::vector<Size> sizes = n.sizes_of(k);
+  const int64_t d = x->type.is_ranked() ? x->type.shape()[static_cast<int>(axis)] : ir::kAnyDim;
+  if (sizes.size() == 1 && !sizes[0].known && sizes[0].symbol != ir::kAnyDim && sizes[0].symbol == d) return true;
+  const ir::Op* op = k->producer();
+  return op != nullptr && op->type_name() == "shape" && op->input("x") == x && n.rank(x) == 1;
+}
+
+/// All elements in order.
+void sorted(Node& n, Value* x, int64_t axis) {
+  const bool ascending = n.integer_or("largest", 1) == 0;
+  Value* at = n.op("argsort", {{"x", x}, {"axis", static_cast<int>(axis)}, {"ascending", ascending}});
+  n.set(0, n.op("gather_along_axis", {{"x", x}, {"indices", at}, {"axis", static_cast<int>(axis)}}));
+  n.set(1, at, DataType::int64);
+}
+
 void top_k(Node& n) {
   Value* x = n.in(0);
   const int64_t axis = n.axis(n.integer_or("axis", -1), x);
+  if (n.opset >= 10 && n.constant(1) == nullptr && is_whole(n, n.in(1), x, axis)) return sorted(n, x, axis);
   const int64_t k = n.opset < 10 ? n.integer_or("k", 1) : n.integer(1, "k");
   if (k < 0 || k > std::numeric_limits<int32_t>::max()) n.malformed(cat("k of ", k));
   const bool largest = n.integer_or("largest", 1) != 0;

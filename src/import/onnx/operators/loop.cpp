@@ -48,9 +48,9 @@ void unrolled(Node& n, const Graph& body, int64_t count) {
   }
 }
 
-/// The types of what a loop collects: the body, imported once for its types and removed again, tells those that it does
-/// not declare.
-std::vector<ir::Type> collected_types(const Node& n, const Graph& body, std::vector<Item> inputs, size_t carried) {
+/// The types that one iteration gives, without the condition: those of what the loop carries and of what it collects.
+/// The body is imported once for them and removed again, as it need not declare them.
+std::vector<ir::Type> types_of_iteration(const Node& n, const Graph& body, std::vector<Item> inputs) {
   const ir::Block& block = n.scope.builder.block();
   const ir::Op* last = block.ops().empty() ? nullptr : block.ops().back().get();
   const auto sizes = n.scope.context.sizes;
@@ -63,11 +63,37 @@ std::vector<ir::Type> collected_types(const Node& n, const Graph& body, std::vec
                                  Item{unknown(Tensor::boolean(true)), {}, DataType::boolean}});
   std::vector<ir::Type> out;
   std::vector<Item> results = inlined(n, body, inputs);
-  for (size_t i = 1 + carried; i < results.size(); ++i)
-    out.push_back(n.scope.value(results[i], body.outputs[i].name)->type);
+  for (size_t i = 1; i < results.size(); ++i) out.push_back(n.scope.value(results[i], body.outputs[i].name)->type);
   while (!block.ops().empty() && block.ops().back().get() != last)
     n.scope.builder.block().erase(block.ops().back().get());
   n.scope.context.sizes = sizes;
+  return out;
+}
+
+/// Whether the body declares sizes of a carried value as unknown that are known before the first iteration.
+bool may_change(const Value* first, const format::onnx::ValueInfo& declared) {
+  const auto& shape = declared.type.shape;
+  if (!shape || !first->type.is_tensor() || !first->type.is_ranked() ||
+      shape->size() != first->type.shape().dims().size())
+    return false;
+  for (size_t i = 0; i < shape->size(); ++i)
+    if (!(*shape)[i].value && first->type.shape()[static_cast<int>(i)] >= 0) return true;
+  return false;
+}
+
+/// The types of carried values in the blocks. If an iteration changes a size, all sizes that the body does not declare
+/// are unknown.
+std::vector<ir::Type> carried_types(const std::vector<Value*>& first, const Graph& body,
+                                    const std::vector<ir::Type>& after) {
+  std::vector<ir::Type> out;
+  bool changes = false;
+  for (size_t i = 0; i < first.size(); ++i) {
+    out.push_back(first[i]->type);
+    changes |= may_change(first[i], body.inputs[i + 2]) && i < after.size() && !(after[i] == out.back());
+  }
+  for (size_t i = 0; i < first.size() && changes; ++i)
+    for (size_t d = 0; may_change(first[i], body.inputs[i + 2]) && d < body.inputs[i + 2].type.shape->size(); ++d)
+      if (!(*body.inputs[i + 2].type.shape)[d].value) out[i].shape()[static_cast<int>(d)] = ir::kAnyDim;
   return out;
 }
 
@@ -100,8 +126,16 @@ void while_loop(Node& n, const Graph& body) {
     types.push_back(n.type(i + 2));
     state.push_back({vars.back(), {}, types.back()});
   }
-  const std::vector<ir::Type> collected =
-      scans > 0 ? collected_types(n, body, std::move(state), carried) : std::vector<ir::Type>();
+  if (body.inputs.size() != carried + 2)
+    n.malformed(cat("the body has ", body.inputs.size(), " inputs, expected ", carried + 2));
+  bool needs_types = scans > 0;
+  for (size_t i = 0; i < carried; ++i) needs_types |= may_change(vars[i + 2], body.inputs[i + 2]);
+  const std::vector<ir::Type> given =
+      needs_types ? types_of_iteration(n, body, std::move(state)) : std::vector<ir::Type>();
+  const std::vector<ir::Type> collected(given.begin() + static_cast<std::ptrdiff_t>(std::min(carried, given.size())),
+                                        given.end());
+  std::vector<ir::Type> block_types = carried_types({vars.begin() + 2, vars.end()}, body, given);
+  block_types.insert(block_types.begin(), {vars[0]->type, vars[1]->type});
   std::vector<bool> is_scalar;
   for (size_t i = 0; i < scans; ++i) {
     const auto& info = body.outputs[1 + carried + i];
@@ -119,28 +153,30 @@ void while_loop(Node& n, const Graph& body) {
                                       elements,
                                       {"dtype", std::string(ir::to_string(collected[i].dtype()))}}));
   }
-  if (body.inputs.size() != carried + 2)
-    n.malformed(cat("the body has ", body.inputs.size(), " inputs, expected ", carried + 2));
-  const ir::Op* op = append_while_loop(n, vars, [&](const Node& at, size_t block, const std::vector<Value*>& in) {
-    if (block == 0)
-      return std::vector<Value*>{limit == nullptr ? at.unary("identity", in[1])
-                                                  : at.binary("logical_and", at.binary("less", in[0], limit), in[1])};
-    Scope& inner = at.scope;
-    inner.add(body.inputs[0].name, Item{in[0], {}, DataType::int64});
-    inner.add(body.inputs[1].name, Item{in[1], {}, DataType::boolean});
-    for (size_t i = 0; i < carried; ++i) inner.add(body.inputs[i + 2].name, Item{in[i + 2], {}, types[i]});
-    run_graph(inner, body);
-    std::vector<Value*> out{at.add(in[0], 1)};
-    Value* on = inner.result(body.outputs[0].name);
-    out.push_back(at.rank(on) == 0 ? on : at.reshape(on, {}));
-    for (size_t i = 0; i < carried; ++i) out.push_back(inner.result(body.outputs[i + 1].name));
-    for (size_t i = 0; i < scans; ++i) {
-      Value* v = inner.result(body.outputs[1 + carried + i].name);
-      if (is_scalar[i]) v = at.expand_dims(v, {0});
-      out.push_back(at.op("list_write", {{"ls", in[2 + carried + i]}, {"index", in[0]}, {"value", v}}));
-    }
-    return out;
-  });
+  const ir::Op* op = append_while_loop(
+      n, vars,
+      [&](const Node& at, size_t block, const std::vector<Value*>& in) {
+        if (block == 0)
+          return std::vector<Value*>{limit == nullptr
+                                         ? at.unary("identity", in[1])
+                                         : at.binary("logical_and", at.binary("less", in[0], limit), in[1])};
+        Scope& inner = at.scope;
+        inner.add(body.inputs[0].name, Item{in[0], {}, DataType::int64});
+        inner.add(body.inputs[1].name, Item{in[1], {}, DataType::boolean});
+        for (size_t i = 0; i < carried; ++i) inner.add(body.inputs[i + 2].name, Item{in[i + 2], {}, types[i]});
+        run_graph(inner, body);
+        std::vector<Value*> out{at.add(in[0], 1)};
+        Value* on = inner.result(body.outputs[0].name);
+        out.push_back(at.rank(on) == 0 ? on : at.reshape(on, {}));
+        for (size_t i = 0; i < carried; ++i) out.push_back(inner.result(body.outputs[i + 1].name));
+        for (size_t i = 0; i < scans; ++i) {
+          Value* v = inner.result(body.outputs[1 + carried + i].name);
+          if (is_scalar[i]) v = at.expand_dims(v, {0});
+          out.push_back(at.op("list_write", {{"ls", in[2 + carried + i]}, {"index", in[0]}, {"value", v}}));
+        }
+        return out;
+      },
+      block_types);
   for (size_t i = 0; i < carried; ++i) n.set(i, op->output(i + 2), types[i]);
   for (size_t i = 0; i < scans; ++i) {
     if (!n.wants(carried + i)) continue;

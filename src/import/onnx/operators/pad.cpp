@@ -5,18 +5,17 @@
 namespace moka::import::onnx {
 namespace {
 
-/// Blocks of `fill` before and after x along an axis.
-Value* between_fills(const Node& n, Value* x, int64_t axis, int64_t before, int64_t after, const Tensor& fill) {
-  const auto block = [&](int64_t count) {
+/// Blocks of `fill` before and after x along an axis. Their sizes are vectors of one element; nullptr: no block.
+Value* between_fills(const Node& n, Value* x, int64_t axis, Value* before, Value* after, const Tensor& fill) {
+  const auto block = [&](Value* count) {
     std::vector<Value*> sizes;
-    for (int i = 0; i < n.rank(x); ++i)
-      sizes.push_back(i == axis ? n.integers_constant({count}) : n.expand_dims(n.size_of(x, i), {0}));
+    for (int i = 0; i < n.rank(x); ++i) sizes.push_back(i == axis ? count : n.expand_dims(n.size_of(x, i), {0}));
     return n.op("fill", {{"shape", n.concat(sizes, 0)}, {"value", fill}});
   };
   std::vector<Value*> parts;
-  if (before > 0) parts.push_back(block(before));
+  if (before != nullptr) parts.push_back(block(before));
   parts.push_back(x);
-  if (after > 0) parts.push_back(block(after));
+  if (after != nullptr) parts.push_back(block(after));
   return n.concat(parts, axis);
 }
 
@@ -24,8 +23,23 @@ Value* between_fills(const Node& n, Value* x, int64_t axis, int64_t before, int6
 Value* filled(const Node& n, Value* x, const std::vector<int64_t>& pads, const Tensor& fill) {
   if (ir::is_float(x->type.dtype()))
     return n.op("pad", {{"x", x}, {"pad", Tensor::i32(pads)}, {"mode", "constant"}, {"constant_val", fill}});
+  const auto size = [&](int64_t count) { return count > 0 ? n.integers_constant({count}) : nullptr; };
   for (size_t i = 0; 2 * i < pads.size(); ++i)
-    x = between_fills(n, x, static_cast<int64_t>(i), pads[2 * i], pads[2 * i + 1], fill);
+    x = between_fills(n, x, static_cast<int64_t>(i), size(pads[2 * i]), size(pads[2 * i + 1]), fill);
+  return x;
+}
+
+/// Blocks whose sizes the model computes. It may not compute negative ones.
+Value* filled(const Node& n, Value* x, Value* pads, const Tensor& fill) {
+  const std::vector<Size> sizes = n.sizes_of(pads);
+  const auto rank = static_cast<size_t>(n.rank(x));
+  if (sizes.size() != 2 * rank) n.malformed(cat(sizes.size(), " pads for ", rank, " axes"));
+  const auto size = [&](size_t i) -> Value* {
+    if (sizes[i].known && sizes[i].value < 0) n.computed_parameter(1, "pads");
+    if (sizes[i].known && sizes[i].value == 0) return nullptr;
+    return n.slice(pads, 0, static_cast<int64_t>(i), static_cast<int64_t>(i) + 1);
+  };
+  for (size_t i = 0; i < rank; ++i) x = between_fills(n, x, static_cast<int64_t>(i), size(i), size(rank + i), fill);
   return x;
 }
 
@@ -60,6 +74,10 @@ void pad(Node& n) {
   Value* given = n.in(0);
   const auto r = static_cast<size_t>(n.rank(given));
   const bool older = n.opset < 11;
+  if (!older && n.constant(1) == nullptr && !n.has(3) && n.text_or("mode", "constant") == "constant") {
+    Value* x = numbers(n, given);
+    return n.set(0, n.cast(filled(n, x, n.in(1), fill_of(n, x->type.dtype())), given->type.dtype()));
+  }
   const std::vector<int64_t> list = older ? n.integers_or("pads") : n.integers(1, "pads");
   std::vector<int64_t> axes = !older && n.has(3) ? n.integers(3, "axes") : std::vector<int64_t>();
   if (!n.has(3) || older)

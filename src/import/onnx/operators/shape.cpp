@@ -170,7 +170,8 @@ void split(Node& n) {
   const int64_t axis = n.axis(n.integer_or("axis", 0), x);
   auto sizes = n.integers_either("split", 1);
   if (!sizes) {
-    const int64_t total = n.known_shape(x, "Split into equal parts")[static_cast<int>(axis)];
+    const int64_t total = x->type.shape()[static_cast<int>(axis)];
+    if (total < 0) n.known_shape(x, "Split into equal parts");
     const auto parts = static_cast<int64_t>(n.outputs());
     if (parts < 1) n.malformed("Split without outputs");
     const int64_t each = (total + parts - 1) / parts;

@@ -216,6 +216,22 @@ TEST(OnnxClassifiers, EncodersMapIntegersAndLabels) {
   EXPECT_EQ(run(back, number(3)), std::vector<float>{9});
 }
 
+TEST(OnnxClassifiers, RefusesEncodersThatAreNone) {
+  const auto of = [](std::vector<format::Attribute> attributes) {
+    return refusal(model({ml("LabelEncoder", {"x"}, {"y"}, std::move(attributes))}, {tensor("x", kInt64, {1})},
+                         {tensor("y", kInt64, {1})}));
+  };
+  const auto keys = integers("keys_int64s", {1, 2}), values = integers("values_int64s", {3, 4});
+  EXPECT_NE(of({keys}).find("it has no values"), std::string::npos);
+  EXPECT_NE(of({keys, integers("values_int64s", {3})}).find("2 keys and 1 values"), std::string::npos);
+  EXPECT_NE(
+      of({keys, values, attribute("default_tensor", texts("", {"a"}))}).find("default_tensor: expected one element"),
+      std::string::npos);
+  EXPECT_NE(
+      of({keys, values, attribute("default_tensor", weight<int64_t>("", kInt64, {0}, {}))}).find("default_tensor"),
+      std::string::npos);
+}
+
 /// k is the size of an axis that values decide.
 TEST(OnnxClassifiers, SortsAllOfUnknownMany) {
   const Imported m = imported(model(

@@ -157,6 +157,7 @@ std::vector<double> numbers_of(const Node& n, std::string_view name) {
   if (a == nullptr) a = n.attribute(cat(name, "_as_tensor"));
   if (a == nullptr || a->tensors.empty()) return {};
   const Tensor t = tensor_of(a->tensors[0], n.scope.context.file);
+  if (t.dtype() == DType::string) n.malformed(cat(name, ": expected numbers, got strings"));
   std::vector<double> out(static_cast<size_t>(t.count()));
   for (size_t i = 0; i < out.size(); ++i)
     out[i] = ir::is_float(t.dtype()) ? ir::load_f64(t.view(), static_cast<int64_t>(i))

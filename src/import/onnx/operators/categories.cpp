@@ -8,15 +8,21 @@
 namespace moka::import::onnx {
 namespace {
 
+/// The tensor of an attribute; nullopt: it has none.
+std::optional<Tensor> tensor_attribute(const Node& n, const std::string& name) {
+  const Attribute* a = n.attribute(name);
+  if (a == nullptr || a->tensors.empty()) return std::nullopt;
+  return tensor_of(a->tensors[0], n.scope.context.file);
+}
+
 /// Strings, int64 or float64 numbers of a vector.
 Tensor list_attribute(const Node& n, const std::string& name) {
   if (const Attribute* a = n.attribute(name + "_strings"); a != nullptr) return list_of(a->strings);
   if (const Attribute* a = n.attribute(name + "_int64s"); a != nullptr) return list_of(a->integers);
-  if (n.attribute(name + "_tensor") != nullptr) {
-    const Tensor t = tensor_of(n.attribute(name + "_tensor")->tensors.at(0), n.scope.context.file);
-    if (t.dtype() == DType::string) return t.reshaped({t.count()});
-    if (!ir::is_float(t.dtype())) return list_of(integers_of(t));
-    return converted(t, DType::fp64).reshaped({t.count()});
+  if (const auto t = tensor_attribute(n, name + "_tensor")) {
+    if (t->dtype() == DType::string) return t->reshaped({t->count()});
+    if (!ir::is_float(t->dtype())) return list_of(integers_of(*t));
+    return converted(*t, DType::fp64).reshaped({t->count()});
   }
   const Attribute* a = n.attribute(name + "_floats");
   if (a == nullptr) n.malformed(cat("it has no ", name));
@@ -27,24 +33,23 @@ Tensor list_attribute(const Node& n, const std::string& name) {
 
 /// The list with the value for unknown keys behind it.
 Tensor with_default(const Node& n, const Tensor& values) {
-  const Attribute* tensor = n.attribute("default_tensor");
+  const auto given = tensor_attribute(n, "default_tensor");
   const int64_t count = values.count();
-  if (values.dtype() == DType::string) {
+  const bool texts = values.dtype() == DType::string;
+  if (given && (given->count() != 1 || texts != (given->dtype() == DType::string)))
+    n.malformed("default_tensor: expected one element of the type of the values");
+  if (texts) {
     std::vector<std::string> all;
     for (int64_t i = 0; i < count; ++i) all.push_back(values.as<std::string>()[static_cast<size_t>(i)]);
-    all.push_back(n.text_or("default_string", "_Unused"));
-    if (tensor != nullptr && !tensor->tensors.empty() && !tensor->tensors[0].strings.empty())
-      all.back() = tensor->tensors[0].strings[0];
+    all.push_back(given ? given->as<std::string>()[0] : n.text_or("default_string", "_Unused"));
     return list_of(all);
   }
   Tensor out = need(Tensor::zeros(values.dtype(), {count + 1}));
-  std::optional<Tensor> given;
-  if (tensor != nullptr && !tensor->tensors.empty()) given = tensor_of(tensor->tensors[0], n.scope.context.file);
   for (int64_t i = 0; i <= count; ++i) {
     if (values.dtype() == DType::int64)
       ir::store_i64(out.view(), i,
                     i < count ? ir::load_i64(values.view(), i)
-                    : given   ? integers_of(*given).at(0)
+                    : given   ? integers_of(*given)[0]
                               : n.integer_or("default_int64", -1));
     else
       ir::store_f64(out.view(), i,

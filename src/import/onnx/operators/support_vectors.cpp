@@ -125,10 +125,12 @@ void svm_classifier(Node& n) {
   const std::vector<int64_t> counts = n.integers_or("vectors_per_class");
   const std::vector<float> support = n.numbers_or("support_vectors");
   const auto k = static_cast<int64_t>(counts.size());
-  const int64_t vectors = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  // Each vector has a number or more.
+  const bool fit =
+      std::all_of(counts.begin(), counts.end(), [&](int64_t c) { return c >= 0 && c <= std::ssize(support); });
+  const int64_t vectors = fit ? std::accumulate(counts.begin(), counts.end(), int64_t{0}) : -1;
   if (n.attribute("prob_a") == nullptr) n.unsupported("support vectors without probabilities (prob_a)");
-  if (k < 2 || k != labels.count() || vectors < 1 ||
-      std::any_of(counts.begin(), counts.end(), [](auto c) { return c < 0; }))
+  if (k < 2 || k != labels.count() || vectors < 1)
     n.malformed(cat(k, " classes of ", vectors, " vectors, ", labels.count(), " labels"));
   if (k > most_classes) n.unsupported(cat(k, " classes: expected at most ", most_classes));
   if (n.text_or("post_transform", "NONE") != "NONE") n.unsupported("a post_transform");

@@ -18,10 +18,10 @@ def command(*arguments: str) -> List[str]:
 
 
 def environment() -> Dict[str, str]:
-    """In which a child finds this package."""
+    """In which a child finds this package, and the process with which it ends, however that ends."""
     own = str(pathlib.Path(__file__).resolve().parents[1])
     others = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": own + (os.pathsep + others if others else "")}
+    return {**os.environ, "PYTHONPATH": own + (os.pathsep + others if others else ""), "MOKA_PARENT": str(os.getpid())}
 
 
 def answer(*arguments: str, key: Optional[Key] = None) -> Dict[str, Any]:

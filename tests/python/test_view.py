@@ -4,6 +4,9 @@ import html
 import json
 import pathlib
 import re
+import subprocess
+import sys
+import time
 import urllib.request
 
 import numpy as np
@@ -75,6 +78,24 @@ def test_a_served_page_survives_its_warnings(monkeypatch):
     for _ in range(2):
         with urllib.request.urlopen(urllib.request.Request(address + "api/predict", body), timeout=60) as answer:
             assert json.load(answer)["outputs"]
+
+
+def test_a_server_ends_with_its_python(tmp_path):
+    code = f"import moka, time\nview = moka.Model({str(SHAPES)!r}).view()\nprint(view.serve(), flush=True)\ntime.sleep(600)\n"
+    python = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        address = python.stdout.readline().strip()
+        urllib.request.urlopen(address, timeout=60).close()
+    finally:
+        python.kill()
+        python.communicate()
+    for _ in range(1200):
+        try:
+            urllib.request.urlopen(address, timeout=60).close()
+        except OSError:
+            return
+        time.sleep(0.05)
+    raise AssertionError("the server runs a minute after its process of Python was killed")
 
 
 def test_a_served_page_predicts(view):

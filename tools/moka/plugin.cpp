@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "child.h"
 #include "moka/custom.h"
 #include "usage_error.h"
 
@@ -42,14 +43,13 @@ bool has_package(const std::string& python) {
   std::vector<std::string> command{python, "-c",
                                    "import importlib.util, sys\nsys.exit(importlib.util.find_spec('moka') is None)"};
   const std::vector<char*> argv = pointers(command);
-  const pid_t child = ::fork();
-  if (child < 0) return false;
+  const pid_t child = fork_bound("Python");
   if (child == 0) {
     ::execvp(argv[0], argv.data());
     ::_exit(127);
   }
-  int status = 0;
-  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  const int status = wait_for(child);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 [[noreturn]] void run_in_python(const std::string& path) {

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <numeric>
 #include <optional>
 
+#include "child.h"
 #include "clock.h"
 #include "io/io_error.h"
 #include "io/table.h"
@@ -206,51 +206,14 @@ Json measured(const ReportSetting& setting, const std::filesystem::path& folder)
 
 namespace {
 
-/// Hands the signals by which a user ends a program on to a child process, so that this one can clean up behind it.
-class SignalsForChild {
- public:
-  SignalsForChild() {
-    child_ = 0;
-    caught_ = 0;
-    for (size_t i = 0; i < std::size(kSignals); ++i) {
-      struct sigaction hand_on {};
-      hand_on.sa_handler = [](int number) {
-        caught_ = number;
-        if (child_ > 0) kill(child_, number);
-      };
-      sigaction(kSignals[i], nullptr, &before_[i]);
-      if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &hand_on, nullptr);
-    }
-  }
-  ~SignalsForChild() { restore(); }
-  SignalsForChild(const SignalsForChild&) = delete;
-  /// Also in the child.
-  void restore() const {
-    for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before_[i], nullptr);
-  }
-  void set_child(pid_t child) {
-    child_ = child;
-    if (caught_ != 0) kill(child, caught_);
-  }
-  /// The signal that came, or 0.
-  static int caught() { return caught_; }
-
- private:
-  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
-  inline static volatile sig_atomic_t child_ = 0, caught_ = 0;
-  struct sigaction before_[std::size(kSignals)];
-};
-
 using Work = std::function<Json(const std::filesystem::path& folder)>;
 
 /// Runs `work` in a child process and returns its result. An exception or a signal in the child becomes {"error"}.
 Json run_apart(const Work& work, const std::filesystem::path& folder) {
-  SignalsForChild signals;
+  const SignalsForChild signals({SIGINT, SIGTERM, SIGHUP});
   int ends[2];
-  std::fflush(nullptr);
   if (pipe(ends) != 0) throw io::IoError(fmt::format("a pipe cannot be made: {}", std::strerror(errno)));
-  const pid_t child = fork();
-  if (child < 0) throw io::IoError(fmt::format("a process cannot be started: {}", std::strerror(errno)));
+  const pid_t child = fork_bound("a process that measures");
   if (child == 0) {
     signals.restore();
     close(ends[0]);
@@ -285,9 +248,7 @@ Json run_apart(const Work& work, const std::filesystem::path& folder) {
     text.append(block, static_cast<size_t>(n));
   }
   close(ends[0]);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = wait_for(child);
   if (WIFSIGNALED(status))
     return {{"error", fmt::format("the process that measured was ended by signal {} ({})", WTERMSIG(status),
                                   strsignal(WTERMSIG(status)))}};

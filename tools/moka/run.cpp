@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "child.h"
 #include "command.h"
 #include "io/io_error.h"
 #include "moka/error.h"
@@ -116,6 +117,7 @@ int run_command(int argc, const char* const* argv, std::string& name) {
 }  // namespace
 
 int run(int argc, const char* const* argv) {
+  end_with_named_parent();
   std::string name;
   const int code = run_command(argc, argv, name);
   const int error = flush_output();

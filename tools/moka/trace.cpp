@@ -1,7 +1,6 @@
 #include "moka/trace.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <memory>
 
 #include "arguments.h"
+#include "child.h"
 #include "command.h"
 #include "io/file.h"
 #include "io/io_error.h"
@@ -33,29 +33,28 @@ struct TraceOptions {
   bool json = false;
 };
 
-/// Runs the command with MOKA_TRACE set. Returns what a shell would: its exit code, or 128 and the signal.
+/// Runs the command with MOKA_TRACE set. Returns what a shell would: its exit code, or 128 and the signal. Signals that
+/// would end this process end the command, and this process then collects the trace. The command is the user's: if
+/// SIGKILL ends this process, the command goes on, as under other tracers.
 int run_traced(const std::vector<std::string>& words, const std::string& pattern) {
   std::vector<char*> argv;
   for (const std::string& w : words) argv.push_back(const_cast<char*>(w.c_str()));
   argv.push_back(nullptr);
   std::fflush(nullptr);
+  // The terminal sends SIGINT and SIGQUIT to the command as well.
+  const SignalsForChild signals({SIGTERM, SIGHUP}, {SIGINT, SIGQUIT});
   const pid_t child = fork();
   if (child < 0) throw io::IoError(fmt::format("{}: cannot be started: {}", words[0], std::strerror(errno)));
   if (child == 0) {
+    signals.restore();
     setenv("MOKA_TRACE", pattern.c_str(), 1);
     execvp(argv[0], argv.data());
     const int error = errno;
     note("trace", fmt::format("{}: cannot be started: {}", words[0], std::strerror(error)));
     _exit(error == ENOENT ? 127 : 126);
   }
-  // Signals from the keyboard end the command, but not this process, which then collects the trace.
-  signal(SIGINT, SIG_IGN);
-  signal(SIGQUIT, SIG_IGN);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  signal(SIGINT, SIG_DFL);
-  signal(SIGQUIT, SIG_DFL);
+  SignalsForChild::set_child(child);
+  const int status = wait_for(child);
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

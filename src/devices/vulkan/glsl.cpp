@@ -1,5 +1,6 @@
 #include <fcntl.h>
-#include <spawn.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,8 +13,6 @@
 #include <mutex>
 
 #include "devices/vulkan/spirv.h"
-
-extern char** environ;
 
 namespace moka::devices::vulkan {
 
@@ -44,7 +43,7 @@ std::string read_all(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// Runs the compiler without a shell. Its exit status, or -1 where there is no such program.
+/// Runs the compiler without a shell. Its exit status, or -1 where it cannot be started. It ends with this process.
 int run_compiler(const std::string& source, const std::string& output, const std::string& messages) {
   const char* named = std::getenv("MOKA_GLSLANG");
   const std::string program = named != nullptr ? named : "glslangValidator";
@@ -52,14 +51,20 @@ int run_compiler(const std::string& source, const std::string& output, const std
   std::vector<char*> pointers;
   for (std::string& a : arguments) pointers.push_back(a.data());
   pointers.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, messages.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-  pid_t child = 0;
-  const int failed = posix_spawnp(&child, program.c_str(), &files, nullptr, pointers.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (failed != 0) return -1;
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) return -1;
+  if (child == 0) {
+    // The system sends the signal when the thread that forked ends, which waits below. A parent in another namespace
+    // has the number 0.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (const pid_t now = getppid(); now != parent && now != 0) _exit(1);
+    const int to = open(messages.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(to, STDOUT_FILENO);
+    dup2(to, STDERR_FILENO);
+    execvp(pointers[0], pointers.data());
+    _exit(127);
+  }
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR) return -1;

@@ -5,9 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 
+#include "child.h"
 #include "io/file.h"
 #include "io/io_error.h"
 #include "temporary_folder.h"
@@ -31,8 +31,7 @@ void run_python(std::string_view script, const std::vector<std::string>& argumen
   std::vector<const char*> words{python.c_str(), "-c", text_of_script.c_str()};
   for (const std::string& argument : arguments) words.push_back(argument.c_str());
   words.push_back(nullptr);
-  const pid_t child = fork();
-  if (child < 0) throw io::IoError("Python cannot be started");
+  const pid_t child = fork_bound("Python");
   if (child == 0) {
     const int to = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     const int none = open("/dev/null", O_RDWR);
@@ -42,9 +41,7 @@ void run_python(std::string_view script, const std::vector<std::string>& argumen
     execvp(python.c_str(), const_cast<char* const*>(words.data()));
     _exit(kCannotStart);
   }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = wait_for(child);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   if (WIFEXITED(status) && WEXITSTATUS(status) == kCannotStart)
     throw io::IoError(

@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 
+#include "child.h"
 #include "io/io_error.h"
 #include "report.h"
 
@@ -56,10 +55,15 @@ std::optional<std::string> receive_text(int end) {
 
 Measurer::Measurer(LoadOptions load) : load_(std::move(load)) {
   int ends[2];
-  std::fflush(nullptr);
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw io::IoError(fmt::format("a pair of sockets cannot be made: {}", std::strerror(errno)));
-  process_ = fork();
+  try {
+    process_ = fork_bound("a process that measures");
+  } catch (...) {
+    close(ends[0]);
+    close(ends[1]);
+    throw;
+  }
   if (process_ == 0) {
     close(ends[0]);
     end_ = ends[1];
@@ -67,16 +71,11 @@ Measurer::Measurer(LoadOptions load) : load_(std::move(load)) {
   }
   close(ends[1]);
   end_ = ends[0];
-  if (process_ < 0) {
-    close(end_);
-    throw io::IoError(fmt::format("a process cannot be started: {}", std::strerror(errno)));
-  }
 }
 
 Measurer::~Measurer() {
   close(end_);
-  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  wait_for(process_);
 }
 
 void Measurer::serve() {

@@ -8,10 +8,11 @@
 namespace moka::cli {
 
 /// A process that measures reports for a server. A process with threads must not fork and go on, so this one is forked
-/// while there are none, and forks again for each report. It ends with the object, or with this process.
+/// while there are none, and forks again for each report. It ends with the object, or with the thread that makes the
+/// object, also if a signal ends that one.
 class Measurer {
  public:
-  /// Call before the process has threads. Throws IoError.
+  /// Call in the main thread before the process has others. Throws IoError.
   explicit Measurer(LoadOptions load);
   ~Measurer();
   Measurer(const Measurer&) = delete;

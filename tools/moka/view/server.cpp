@@ -129,7 +129,7 @@ int serve_view(const LoadOptions& load, const Inspection& inspection, Json docum
   if (open) {
     std::string command = "xdg-open", address = server.address();
     char* arguments[] = {command.data(), address.data(), nullptr};
-    pid_t child = 0;
+    pid_t child = 0;  // goes on without this process: it may have become the browser
     if (posix_spawnp(&child, command.c_str(), nullptr, nullptr, arguments, environ) != 0)
       note("view", "xdg-open cannot be started; open the address in a browser");
   }

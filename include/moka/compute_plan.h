@@ -68,6 +68,16 @@ struct PlannedCost {
   bool is_optimal = false;  ///< true: no assignment costs less; false: none was found that does
 };
 
+/// A pin of ModelConfiguration::pins, and what it matches in the optimized program.
+struct PlannedPin {
+  std::string operations, device;  ///< as given, and the name of the device
+  size_t matched = 0;              ///< operations
+  size_t decided = 0;              ///< those of them that no later pin matches
+  /// What became of operations that the pin matches in the model only, because they were fused or folded. If it matches
+  /// nothing: that, and what is near. Otherwise empty.
+  std::string note;
+};
+
 /// A change that a pass made: "fuse_activations: relu_1 into conv_1".
 struct PassRemark {
   std::string pass, text;
@@ -93,6 +103,7 @@ struct ComputePlan {
   std::vector<PlannedOperation> operations;
   std::vector<PassRemark> remarks;
   std::vector<PlannedRegion> regions;  ///< in order of submission
+  std::vector<PlannedPin> pins;        ///< in the order of the configuration
   PlannedCost cost;                    ///< cost of all blocks; zeros when only one unit was asked
   std::string rates;                   ///< source of the costs: a file, or "table"
   size_t operations_in_source = 0;     ///< operations of the function, without constants

@@ -34,7 +34,9 @@ enum class MeasureKernels : uint8_t {
 /// Runs some operations on a given device instead of the cheapest one.
 struct Pin {
   /// A name, in which "*" matches any text ("conv_*"), a type ("type:softmax"), or a scope: "scope:encoder" matches
-  /// "encoder", "encoder/conv" and "encoder_conv".
+  /// "encoder", "encoder/conv" and "encoder_conv". Names and types are those of the model's operations or, in a neural
+  /// network, of its layers, and those of the operations that they became: "type:innerProduct" matches all operations
+  /// that come from such layers, "type:linear" all that multiply so.
   std::string operations;
   std::string device;  ///< a device name ("cpu", "vulkan") or a unit ("gpu", "neuralEngine")
 };
@@ -75,10 +77,12 @@ struct ModelConfiguration {
   bool optimize = true;       ///< run the passes
   bool reuse_buffers = true;  ///< false: values never share memory; for debugging
   std::string device;         ///< use only this device and `reference`; empty: compute_units decides
-  /// When several pins match an operation, the last one counts. A pin that matches no operation fails the load.
+  /// When several pins match an operation, the last one counts. A pin that matches no operation fails the load with
+  /// not_found if `strict` is set. Otherwise a warning and a remark of compute_plan report it.
   std::vector<Pin> pins;
-  /// True: the load fails when a device refuses an operation pinned to it, and a prediction fails when a device is lost
-  /// or runs out of memory. False: the work moves to another device, in the end to the CPU, and a remark reports it.
+  /// True: the load fails when a pin matches no operation or a device refuses an operation pinned to it, and a
+  /// prediction fails when a device is lost or runs out of memory. False: the work moves to another device, in the end
+  /// to the CPU, and a remark reports it.
   bool strict = false;
   /// The file of this machine's rates (measure_rates), which decide between units: a path, "default" (the user's own,
   /// in the cache folder) or "off" (a conservative table). Empty: the environment variable MOKA_RATES, else "default".

@@ -125,8 +125,8 @@ typedef struct moka_configuration {
   const char* cache;      /* folder that keeps packed weights: a path, "default", "off"; NULL: $MOKA_CACHE, else off */
   const int* processors;  /* processor numbers for worker threads; copied */
   size_t processor_count; /* 0: workers run where the calling thread may run */
-  const char* pins;       /* devices for operations, one "conv_*=cpu" per line; NULL: none */
-  int strict;             /* 1: a refused pin or a lost device is an error, not a remark */
+  const char* pins;       /* devices for operations, one "conv_*=cpu" or "type:conv=cpu" per line; NULL: none */
+  int strict;             /* 1: a pin that matches nothing or is refused, or a lost device is an error, not a warning */
   const char* rates;      /* measured rates of the units: a path, "default", "off"; NULL: $MOKA_RATES, else default */
   const char* identity;   /* text of age identities that open an encrypted model; NULL: $MOKA_IDENTITY */
   const char* passphrase; /* of an encrypted model; NULL: $MOKA_PASSPHRASE, $MOKA_PASSPHRASE_FILE */

@@ -42,9 +42,9 @@ class Model(Predictor):
     own) or "off"; None: the environment variable MOKA_CACHE, else off.
     pinned_kernels: kernels by operation name, or by shape in the form that explain prints.
     pins: devices for operations, as a dict {"conv_*": "cpu"} or as text with one "conv_*=cpu" per line. Operations are names,
-    where * matches any text, "type:softmax" or "scope:encoder". Devices are names, "gpu" or "neuralEngine". The last match
-    counts.
-    strict: True: the load fails when a device refuses a pin, and a prediction fails when a device is lost; False: the CPU takes
+    where * matches any text, "type:softmax" or "scope:encoder", of operations or of a neural network's layers. Devices are
+    names, "gpu" or "neuralEngine". The last match counts.
+    strict: True: the load fails when a pin matches nothing or a device refuses it, and a prediction fails when a device is lost; False: the CPU takes
     over, and remarks report it.
     rates: file of the units' measured rates: a path, "default" (the user's own) or "off"; None: the environment variable
     MOKA_RATES, else "default".

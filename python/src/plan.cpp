@@ -57,6 +57,18 @@ void bind_plan(nb::module_& m) {
                std::to_string(r.upload_bytes) + " bytes in, " + std::to_string(r.download_bytes) + " out>";
       });
 
+  nb::class_<PlannedPin>(m, "PlannedPin", "A pin, and what it matches in the optimized program.")
+      .def_ro("operations", &PlannedPin::operations)
+      .def_ro("device", &PlannedPin::device)
+      .def_ro("matched", &PlannedPin::matched, "How many operations.")
+      .def_ro("decided", &PlannedPin::decided, "How many of them no later pin matches.")
+      .def_ro("note", &PlannedPin::note,
+              "What became of operations that were fused or folded; what is near if it matches none.")
+      .def("__repr__", [](const PlannedPin& p) {
+        return "<moka.PlannedPin " + p.operations + "=" + p.device + ": " + std::to_string(p.matched) +
+               (p.matched == 1 ? " operation>" : " operations>");
+      });
+
   nb::class_<PlannedCost>(m, "PlannedCost", "What the choice between units compared, in seconds.")
       .def_ro("compute", &PlannedCost::compute)
       .def_ro("transfers", &PlannedCost::transfers)
@@ -123,6 +135,7 @@ void bind_plan(nb::module_& m) {
   plan.def_ro("operations", &ComputePlan::operations)
       .def_ro("remarks", &ComputePlan::remarks)
       .def_ro("regions", &ComputePlan::regions)
+      .def_ro("pins", &ComputePlan::pins, "The configuration's pins, in their order.")
       .def_ro("cost", &ComputePlan::cost)
       .def_ro("rates", &ComputePlan::rates, "Where the costs are from: a file, or 'table'.")
       .def_ro("operations_in_source", &ComputePlan::operations_in_source)

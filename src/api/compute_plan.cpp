@@ -117,6 +117,9 @@ ComputePlan Model::compute_plan(const Features& inputs, int predictions, const s
   for (const std::string& remark : impl_->description.remarks) report.remarks.push_back({"specification", remark});
   if (const std::string failure = ran.model->failure(); !failure.empty())
     report.remarks.push_back({"devices", failure});
+  report.pins = impl_->pins;
+  for (const PlannedPin& pin : impl_->pins)
+    if (!pin.note.empty()) report.remarks.push_back({"pins", pin.note});
   for (const std::string& remark : impl_->device_remarks) report.remarks.push_back({"devices", remark});
   if (const std::string& remark = impl_->kernel_cache.remark; !remark.empty())
     report.remarks.push_back({"kernel_cache", remark});

@@ -107,7 +107,7 @@ Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector
   // The host's devices run operations that a named device refuses.
   const bool keeps_host = named != nullptr && is_beside_cpu(*named);
   Devices out;
-  if (keeps_host) out.pins.add("*", named);
+  if (keeps_host) out.pins.set_base(named);
   std::vector<const kernel::Device*> pinned;
   for (const Pin& pin : configuration.pins) {
     const kernel::Device* d = find(all, pin.device);

@@ -102,17 +102,26 @@ void copy_array(const MultiArray& from, const ir::TensorView& to);
 class DevicePins {
  public:
   void add(std::string operations, const kernel::Device* device) { pins_.emplace_back(std::move(operations), device); }
-  bool empty() const { return pins_.empty(); }
-  /// The device of the last pin that matches the operation or one that was fused into it; nullptr: none.
+  /// Pins all operations to ModelConfiguration::device. The user's pins come after it.
+  void set_base(const kernel::Device* device) { base_ = device; }
+  bool empty() const { return pins_.empty() && base_ == nullptr; }
+  bool has_users() const { return !pins_.empty(); }
+  /// The device of the last pin that matches the operation, its source, or the name of an operation that was fused into
+  /// it; nullptr: none.
   const kernel::Device* of(const ir::Op& op) const;
-  /// Error not_found: a pin names an operation that `function` does not have.
-  Status check(const ir::Function& function) const;
-  /// A sentence for each pattern that matches no operation.
-  std::vector<std::string> idle(const ir::Function& function) const;
+  /// What each of the user's pins matches in a model that was compiled with keep_sources.
+  std::vector<PlannedPin> uses(const runtime::Model& model) const;
 
  private:
   std::vector<std::pair<std::string, const kernel::Device*>> pins_;
+  const kernel::Device* base_ = nullptr;
 };
+/// Whether a pin's pattern, a type or a name, matches.
+bool pin_matches(std::string_view pattern, const ir::Op& op);
+bool pin_matches(std::string_view pattern, const runtime::SourceRecord& record);
+/// "; did you mean 'type:conv'?" where a pattern that matches nothing resembles a name or a type of the model, and the
+/// types that the model has.
+std::string pin_advice(std::string_view pattern, const std::vector<runtime::SourceRecord>& sources);
 
 /// The devices that a configuration allows.
 struct Devices {
@@ -281,6 +290,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   api::KernelCache kernel_cache;
   api::PackedWeights packed_weights;
   std::vector<std::string> device_remarks;
+  std::vector<PlannedPin> pins;
   mutable std::atomic<trace::ModelId> trace_model{0};
   mutable std::atomic<bool> has_told_changes{false};
   bool sequences_only = false;                                ///< `model` itself takes inputs of rank 5

@@ -87,6 +87,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   options.loop_limit = configuration.loop_limit;
   api::Devices devices = api::unwrap(api::devices_for(configuration));
   options.plan.devices = devices.list;
+  options.keep_sources = devices.pins.has_users();
   if (!devices.pins.empty())
     options.plan.pinned_device = [pins = devices.pins](const ir::Op& op) { return pins.of(op); };
   options.plan.strict = configuration.strict;
@@ -125,9 +126,13 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
     impl->model = api::unwrap(runtime::Model::compile(std::move(m), options));
   }
   if (options.plan.choices) api::unwrap(api::check_pins(*options.plan.choices, impl->model->ir()));
-  api::unwrap(devices.pins.check(impl->model->ir()));
-  impl->device_remarks = devices.pins.idle(impl->model->ir());
-  std::move(devices.remarks.begin(), devices.remarks.end(), std::back_inserter(impl->device_remarks));
+  impl->pins = devices.pins.uses(*impl->model);
+  for (const PlannedPin& pin : impl->pins)
+    if (pin.matched == 0) {
+      if (configuration.strict) throw Exception(ErrorKind::not_found, pin.note);
+      api::warn(pin.note);
+    }
+  impl->device_remarks = std::move(devices.remarks);
   impl->compile_options = std::move(options);
   times.passes = seconds_since(start);
   const import::FunctionDescription& f = impl->model->function();

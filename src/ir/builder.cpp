@@ -160,6 +160,7 @@ Builder::Builder(const OpTable& table, Block& block)
 Builder Builder::before(const OpTable& table, Op& op) {
   Builder b(table, *op.parent());
   b.at_ = op.self_;
+  b.source = op.source;
   return b;
 }
 
@@ -171,6 +172,7 @@ Result<Op*> Builder::insert(const OpVersion& version, OpSpec&& spec,
                      : !spec.output_names.empty() ? spec.output_names[0]
                                                   : std::string(spec.op);
   op->name = base;
+  op->source = source;
   op->parent_ = block_;
   for (NamedArg& a : spec.args) {
     int p = version.param_index(a.name);
@@ -197,6 +199,7 @@ Result<Op*> Builder::insert(const OpVersion& version, OpSpec&& spec,
     for (const auto& [n, t] : block_inputs[i]) inner.add_input(function().unique_name(n), t);
     Builder inner_builder(*table_, inner);
     inner_builder.opset = opset;
+    inner_builder.source = source;
     inner.set_outputs(MOKA_TRY((*fill)(i, inner_builder)));
   }
 

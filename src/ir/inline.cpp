@@ -81,6 +81,7 @@ class Inliner {
     builder.opset = before;
     made->attributes = op.attributes;
     made->epilogue = op.epilogue;
+    made->source = op.source;
     for (size_t i = 0; i < op.output_count(); ++i) map(op.output(i), made->output(i));
     return {};
   }

@@ -63,6 +63,11 @@ struct Epilogue {
   bool operator==(const Epilogue&) const = default;
 };
 
+/// The operation or the layer of a neural network that an operation comes from, as the source model calls it.
+struct SourceOp {
+  std::string name, type;  ///< "conv1", "convolution"
+};
+
 /// The values of one parameter.
 struct Operand {
   int param = 0;  ///< index in OpVersion::params
@@ -95,6 +100,7 @@ class Op {
 
   std::vector<Epilogue> epilogue;
   std::map<std::string, Constant> attributes;  ///< other attributes of the source, kept for text
+  std::shared_ptr<const SourceOp> source;      ///< set by importers of layers and on request; may be null
   ~Op();
 
  private:
@@ -217,7 +223,7 @@ class Builder {
  public:
   /// Appends to the end of `block`.
   Builder(const OpTable& table, Block& block);
-  /// Inserts before `op`.
+  /// Inserts before `op`, whose source the new operations have.
   static Builder before(const OpTable& table, Op& op);
 
   Result<Op*> append(OpSpec spec);
@@ -234,7 +240,8 @@ class Builder {
   Block& block() const { return *block_; }
   Function& function() const { return *block_->function(); }
   const OpTable& table() const { return *table_; }
-  Opset opset;  ///< selects the versions of operations; initially the function's opset
+  Opset opset;                             ///< selects the versions of operations; initially the function's opset
+  std::shared_ptr<const SourceOp> source;  ///< of the operations that are appended, and of those in their blocks
 
  private:
   Result<Op*> insert(const OpVersion& version, OpSpec&& spec,

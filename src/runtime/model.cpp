@@ -22,6 +22,17 @@ size_t count_operations(const ir::Block& block) {
   return n;
 }
 
+/// Sets the sources that importers have left out. Only layers of neural networks have one before.
+void record_sources(const ir::Block& block, std::vector<SourceRecord>& to) {
+  for (const auto& op : block.ops()) {
+    if (op->has_trait(ir::Trait::constant)) continue;
+    if (op->source == nullptr)
+      op->source = std::make_shared<const ir::SourceOp>(ir::SourceOp{op->name, op->type_name()});
+    to.push_back({op->name, op->type_name(), op->source});
+    for (size_t b = 0; b < op->block_count(); b++) record_sources(*op->block(b), to);
+  }
+}
+
 void mark_half(const ir::Block& block) {
   for (const auto& op : block.ops()) {
     for (size_t i = 0; i < op->output_count(); i++)
@@ -58,6 +69,7 @@ Result<std::unique_ptr<Model>> Model::compile(import::ImportedModel imported, co
                   "': expected sizes that are known, got ", v->type.element());
   m->operations_in_source_ = count_operations(m->ir_->body());
   if (!options.outputs.empty()) MOKA_TRY(m->select_outputs());
+  if (options.keep_sources) record_sources(m->ir_->body(), m->sources_);
   passes::PipelineOptions pipeline{options.optimize, !options.exact_precision};
   MOKA_TRY(passes::run_pipeline(m->imported_.program, ops::table(), pipeline, m->remarks_));
   // Neural networks declare no types. If a unit computes only in float16, all values become float16.

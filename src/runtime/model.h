@@ -26,6 +26,13 @@ struct CompileOptions {
   std::shared_ptr<plan::PackedStore> packed;  ///< of all functions of the file; may be null
   std::shared_ptr<plan::PackedCache> cache;   ///< of earlier processes; may be null
   size_t idle_memory = size_t{256} << 20;     ///< bytes that sessions nobody uses may keep
+  bool keep_sources = false;                  ///< every operation has ir::Op::source; Model::sources lists them
+};
+
+/// An operation before the passes.
+struct SourceRecord {
+  std::string name, type;
+  std::shared_ptr<const ir::SourceOp> source;  ///< not null
 };
 
 /// One function of a model, ready to be planned for input types and run. Immutable but for its caches; thread-safe.
@@ -44,6 +51,8 @@ class Model {
   size_t session_bytes() const { return sessions_.bytes(); }
   const plan::PlanOptions& plan_options() const { return options_.plan; }
   size_t operations_in_source() const { return operations_in_source_; }
+  /// The operations before the passes, without constants; empty without CompileOptions::keep_sources.
+  const std::vector<SourceRecord>& sources() const { return sources_; }
 
   using Session = runtime::Session;
   /// The plan for these types of the function's inputs, made when they are new, without the devices that have failed.
@@ -107,6 +116,7 @@ class Model {
   ir::Function* ir_ = nullptr;
   std::vector<passes::Remark> remarks_;
   size_t operations_in_source_ = 0;
+  std::vector<SourceRecord> sources_;
   std::vector<const kernel::Device*> devices_;  ///< with a memory of their own, in order of preference; 32 at most
   Setting all_;                                 ///< with all devices
   mutable std::mutex settings_mutex_;

@@ -333,6 +333,12 @@ TEST(CApi, ReportsWrongUse) {
   c.device = "toaster";
   EXPECT_EQ(moka_model_load_mil(kTwice.c_str(), &c, &m), MOKA_NOT_FOUND);
   c = MOKA_CONFIGURATION_INIT;
+  c.pins = "# all\ntype:convolution=cpu\n";
+  c.strict = 1;
+  EXPECT_EQ(moka_model_load_mil(kTwice.c_str(), &c, &m), MOKA_NOT_FOUND);
+  EXPECT_TRUE(std::string(moka_last_error()).starts_with("pin 'type:convolution=cpu' matches no operation; the model"))
+      << moka_last_error();
+  c = MOKA_CONFIGURATION_INIT;
   c.measure_kernels = static_cast<moka_measure_kernels>(3);
   EXPECT_EQ(moka_model_load_mil(kTwice.c_str(), &c, &m), MOKA_INVALID_ARGUMENT);
   c = MOKA_CONFIGURATION_INIT;

@@ -41,7 +41,7 @@ class Pins(Case):
         planned = self.answer("explain", model, "--pin", "z=reference")["operations"][0]
         self.assertEqual((planned["kernel"], planned["chosenBy"]), ("reference", "pin"))
         self.assertIn("does not exist", self.ends(2, "explain", model, "--pin", "z=cpu.conv.fast").stderr)
-        self.assertIn("'y', pinned", self.ends(2, "explain", model, "--pin", "y=reference").stderr)
+        self.assertIn("'y', pinned", self.ends(2, "explain", model, "--pin", "y=cpu.conv.onednn").stderr)
         self.assertIn("expected OPERATIONS=DEVICE", self.ends(2, "explain", model, "--pin", "z").stderr)
 
     def test_pins_of_devices(self):
@@ -53,11 +53,13 @@ class Pins(Case):
         self.assertEqual((planned["device"], planned["chosenBy"], planned["region"]), ("simulator", "pin", 0))
         self.assertEqual({u["device"] for u in planned["units"]}, {"cpu", "simulator"})
         self.assertEqual([r["device"] for r in plan["regions"]], ["simulator"])
+        self.assertEqual([(p["operations"], p["device"], p["matched"], p["decided"]) for p in plan["pins"]],
+                         [("*", "reference", 1, 0), ("type:conv", "simulator", 1, 1)])
         reasons = [(o["bytes"] > 0, o["reason"]) for o in plan["operations"] if o["type"] == "transfer"]
         self.assertIn((True, "an input"), reasons)
         self.assertEqual(plan["rates"], "table")
         shown = self.ends(0, "explain", model, "--pins", pins, "--all").stdout
-        for text in ("the choice between units", "region", "transfer", "* where it runs"):
+        for text in ("later pins count for 1", "the choice between units", "region", "transfer", "* where it runs"):
             self.assertIn(text, shown)
         # Nothing is refused, and no kernel was measured.
         for text in ("refused, since", "kernel chosen for"):
@@ -67,6 +69,20 @@ class Pins(Case):
         self.assertIn("cannot be read", self.ends(2, "explain", model, "--pins", self.folder / "none").stderr)
         self.assertIn("not among the compute units",
                       self.ends(2, "explain", model, "--pin", "*=simulator", "--compute-units", "cpuOnly").stderr)
+
+
+    def test_pins_that_match_nothing(self):
+        model = self.convolution()
+        pins = self.folder / "my.pins"
+        pins.write_text("type:convolution = reference\n")
+        text = ("pin 'type:convolution=reference' matches no operation; did you mean 'type:conv'? "
+                "The model has the types 'conv'")
+        for options in (["--pin", "type:convolution=reference"], ["--pins", pins]):
+            done = self.ends(0, "explain", model, *options)
+            self.assertEqual(done.stderr, f"moka: {text}\n")
+            self.assertIn(text, done.stdout)
+            refused = self.ends(2, "predict", model, "--input", "random", *options, "--strict").stderr
+            self.assertEqual(refused, f"moka predict: {text}\n")
 
 
 class StaysOff(Case):

@@ -162,7 +162,7 @@ def test_kernels_by_measured_times_and_pins(models, tmp_path):
         moka.Model(path, measure_kernels="some")
 
 
-def test_pins_of_devices(models):
+def test_pins_of_devices(models, caplog):
     path = models / "basic_pitch" / "nmp.mlpackage"
     plan = moka.Model(path, pins={"*": "cpu", "type:conv": "reference"}).explain()
     assert {p.device for p in plan.operations if p.type == "conv"} == {"reference"}
@@ -178,6 +178,13 @@ def test_pins_of_devices(models):
     assert [b.device for b in conv.bids] == ["cpu", "simulator"] and conv.region == 0
     transfers = [p for p in device.operations if p.type == "transfer"]
     assert transfers and all(p.bytes > 0 for p in transfers) and any(p.reason for p in transfers)
+    assert repr(device.pins) == f"[<moka.PlannedPin type:conv=simulator: {device.pins[0].matched} operations>]"
+    text = "pin 'type:convolution=cpu' matches no operation; did you mean 'type:conv'\\?"
+    with pytest.raises(moka.NotFoundError, match=text):
+        moka.Model(path, pins={"type:convolution": "cpu"}, strict=True)
+    unused = moka.Model(path, pins={"type:convolution": "cpu"}).explain()
+    assert [r.getMessage() for r in caplog.records if r.name == "moka"] == [unused.pins[0].note]
+    assert [(p.matched, p.decided) for p in unused.pins] == [(0, 0)] and unused.pins[0].note in {r.text for r in unused.remarks}
     with pytest.raises(moka.NotFoundError, match="got 'tpu'"):
         moka.Model(path, pins={"*": "tpu"})
     with pytest.raises(moka.InvalidArgumentError, match="expected OPERATIONS=DEVICE"):

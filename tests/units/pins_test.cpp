@@ -1,4 +1,5 @@
 #include <cmath>
+#include <functional>
 
 #include "units/units_util.h"
 #include "units/vulkan_driver.h"
@@ -62,12 +63,132 @@ TEST(Pins, ThatAreRefusedAreRemarksOrErrors) {
       [&] { Model::from_mil(text, c); });
 }
 
-TEST(Pins, ThatNameNothing) {
-  expect_error(ErrorKind::not_found, {"operation 'zz', pinned to device 'cpu', is not in the optimized program"}, [] {
-    load_chain({{"zz", "cpu"}});
-  });
-  EXPECT_EQ(remark_of(load_chain({{"zz*", "cpu"}}).compute_plan(), "devices"),
-            "'zz*', pinned to device 'cpu', names no operation");
+/// What the one pin of a configuration matches, or the error of loading with it.
+struct Used {
+  size_t matched = 0;
+  std::string note, devices;
+};
+
+Used used(const std::function<Model(const ModelConfiguration&)>& load, const std::string& operations,
+          bool strict = false) {
+  ModelConfiguration c;
+  c.pins = {{operations, "reference"}};
+  c.strict = strict;
+  try {
+    const ComputePlan plan = load(c).compute_plan();
+    EXPECT_EQ(plan.pins.size(), 1u);
+    EXPECT_EQ(plan.pins[0].operations, operations);
+    EXPECT_EQ(plan.pins[0].device, "reference");
+    EXPECT_EQ(remark_of(plan, "pins"), plan.pins[0].note);
+    return {plan.pins[0].matched, plan.pins[0].note, devices_of(plan)};
+  } catch (const Exception& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::not_found);
+    return {0, e.what(), {}};
+  }
+}
+
+Model chain(const ModelConfiguration& c) { return load_chain(c.pins, c); }
+
+/// A neural network: convolution "edges", activation "positive", pooling "mean", innerProduct "scores", softmax
+/// "softmax".
+Model shapes(const ModelConfiguration& c) {
+  return Model::load(std::string(MOKA_GOLDEN) + "/../../examples/models/shapes.mlmodel", c);
+}
+
+class PinsThatMatchNothing : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    set_warning_handler([this](const std::string& text) { warnings.push_back(text); });
+  }
+  void TearDown() override { set_warning_handler(nullptr); }
+  std::vector<std::string> warnings;
+};
+
+TEST_F(PinsThatMatchNothing, AreErrorsIfStrictOrRemarks) {
+  const std::string types = " The model has the types 'exp', 'sigmoid', 'tanh'";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"zz", "pin 'zz=reference' matches no operation"},
+      {"zz*", "pin 'zz*=reference' matches no operation"},
+      {"enc_c", "pin 'enc_c=reference' matches no operation; did you mean 'enc_a'?"},
+      {"scope:decoder", "pin 'scope:decoder=reference' matches no operation; did you mean 'scope:encoder'?"},
+      {"sigmoid", "pin 'sigmoid=reference' matches no operation; did you mean 'type:sigmoid'?"},
+      {"type:Sigmoid", "pin 'type:Sigmoid=reference' matches no operation; did you mean 'type:sigmoid'?" + types},
+      {"type:tahn", "pin 'type:tahn=reference' matches no operation; did you mean 'type:tanh'?" + types},
+      {"type:conv",
+       "pin 'type:conv=reference' matches no operation; the model has the types 'exp', 'sigmoid', 'tanh'"}};
+  for (const auto& [operations, text] : cases) {
+    warnings.clear();
+    EXPECT_EQ(used(chain, operations).note, text);
+    EXPECT_EQ(warnings, std::vector<std::string>{text});
+    EXPECT_EQ(used(chain, operations, true).note, text);
+  }
+  EXPECT_EQ(used(chain, "type:exp", true).matched, 2u);
+  EXPECT_EQ(
+      used(shapes, "type:inner_product", true).note,
+      "pin 'type:inner_product=reference' matches no operation; did you mean 'type:innerProduct'? The model has "
+      "the types 'activation', 'classify', 'convolution', 'innerProduct', 'mul', 'pooling', 'reshape', 'softmax'");
+}
+
+TEST_F(PinsThatMatchNothing, SayWhatBecameOfFusedAndFoldedOperations) {
+  const std::string fused =
+      " matches no operation of the optimized program: 'positive' was fused into 'edges', whose own pins count";
+  for (const bool strict : {false, true}) {
+    EXPECT_EQ(used(shapes, "type:activation", strict).note, "pin 'type:activation=reference'" + fused);
+    EXPECT_EQ(used(shapes, "type:relu", strict).note, "pin 'type:relu=reference'" + fused);
+  }
+  const std::string text =
+      program("tensor<fp32, [4]> x",
+              "tensor<fp32, [4]> two = const()[name = string(\"two\"), val = tensor<fp32, [4]>([2, 2, 2, 2])];\n"
+              "tensor<fp32, [4]> four = add(x = two, y = two)[name = string(\"four\")];\n"
+              "tensor<fp32, [4]> y = pow(x = x, y = four)[name = string(\"y\")];\n",
+              "y");
+  const auto folded = [&](const ModelConfiguration& c) { return Model::from_mil(text, c); };
+  EXPECT_EQ(
+      used(folded, "four").note,
+      "pin 'four=reference' matches no operation of the optimized program: 'four' was folded into constants, made "
+      "part of another operation, or is not needed");
+}
+
+TEST(Pins, OfTypesAndNamesOfLayersMatchWhatLayersBecame) {
+  const std::string edges = "edges:reference mean:cpu scores:cpu softmax:cpu classify:reference";
+  EXPECT_EQ(used(shapes, "type:convolution", true).devices, edges);
+  EXPECT_EQ(used(shapes, "type:conv", true).devices, edges);
+  EXPECT_EQ(used(shapes, "edges", true).devices, edges);
+  const std::string scores = "edges:cpu mean:cpu scores:reference softmax:cpu classify:reference";
+  EXPECT_EQ(used(shapes, "type:innerProduct", true).devices, scores);
+  EXPECT_EQ(used(shapes, "type:linear", true).devices, scores);
+  EXPECT_EQ(used(shapes, "type:pooling", true).devices,
+            "edges:cpu mean:reference scores:cpu softmax:cpu classify:reference");
+  // A fused layer takes a pin of its name with it.
+  const Used positive = used(shapes, "positive", true);
+  EXPECT_EQ(positive.devices, edges);
+  EXPECT_EQ(positive.matched, 1u);
+  EXPECT_EQ(positive.note, "pin 'positive=reference': 'positive' was fused into 'edges', which goes with it");
+}
+
+TEST(Pins, OfATypeMatchWhatPassesMadeOfIt) {
+  const auto einsum = [](const ModelConfiguration& c) {
+    return Model::from_mil(
+        program("tensor<fp32, [2, 3]> a, tensor<fp32, [4, 3]> b",
+                "tensor<fp32, [2, 4]> y = einsum(equation = string(\"ij,kj->ik\"), values = (a, b))[name = "
+                "string(\"y\")];\n",
+                "y"),
+        c);
+  };
+  for (const char* operations : {"type:einsum", "type:matmul", "y"})
+    EXPECT_EQ(used(einsum, operations, true).devices, "y_product:reference") << operations;
+}
+
+TEST(Pins, ThatLaterOnesOverruleSayFor) {
+  const ComputePlan plan = load_chain({{"*", "reference"}, {"enc_*", "cpu"}}).compute_plan();
+  ASSERT_EQ(plan.pins.size(), 2u);
+  EXPECT_EQ(plan.pins[0].matched, 5u);
+  EXPECT_EQ(plan.pins[0].decided, 3u);
+  EXPECT_EQ(plan.pins[1].matched, 2u);
+  EXPECT_EQ(plan.pins[1].decided, 2u);
+}
+
+TEST(Pins, NameDevicesThatExist) {
   expect_error(ErrorKind::not_found, {"pin 'enc_a'", "expected one of", "'cpu'", "'neuralEngine'", "got 'tpu'"}, [] {
     load_chain({{"enc_a", "tpu"}});
   });

@@ -215,7 +215,7 @@ std::string human(const ComputePlan& plan, const ExplainOptions& options) {
   out += groups_text("type", grouped(plan, costs, [](const auto& o) { return o.type; }), costs.total(),
                      options.all ? SIZE_MAX : 10);
   out += operations_text(plan, costs, options);
-  out += units_text(plan, options.all);
+  out += pins_text(plan) + units_text(plan, options.all);
   out += kernel_times_text(plan, options.all);
   out += refusals_text(plan, options.all) + remarks_text(plan, options.all);
   return out;

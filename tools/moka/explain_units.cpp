@@ -167,6 +167,17 @@ OffUnit off_unit(const ComputePlan& plan, const std::string& unit) {
 
 }  // namespace
 
+std::string pins_text(const ComputePlan& plan) {
+  if (plan.pins.empty()) return {};
+  io::Table table({{"pin", Shrink::middle}, {"device"}, {"operations", Align::right}, {"", Shrink::wrap}});
+  for (const PlannedPin& p : plan.pins) {
+    const size_t later = p.matched - p.decided;
+    table.add_row({p.operations, p.device, format_count(static_cast<int64_t>(p.matched)),
+                   later > 0 ? fmt::format("later pins count for {}", format_count(static_cast<int64_t>(later))) : ""});
+  }
+  return "\n" + table_text(table);
+}
+
 std::string units_text(const ComputePlan& plan, bool all) {
   if (!has_choice(plan)) return {};
   return cost_text(plan) + regions_text(plan) + transfers_text(plan, all) + bids_text(plan, all);
@@ -206,6 +217,13 @@ void add_units(const ComputePlan& plan, Json& json) {
                   {"launchSeconds", c.launches},
                   {"onHostSeconds", finite_or_null(c.on_host)},
                   {"isOptimal", c.is_optimal}};
+  json["pins"] = Json::array();
+  for (const PlannedPin& p : plan.pins)
+    json["pins"].push_back({{"operations", p.operations},
+                            {"device", p.device},
+                            {"matched", p.matched},
+                            {"decided", p.decided},
+                            {"note", p.note}});
   json["regions"] = Json::array();
   for (const PlannedRegion& r : plan.regions)
     json["regions"].push_back({{"device", r.device},

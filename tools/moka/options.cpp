@@ -55,14 +55,15 @@ void add_load_options(Arguments app, LoadOptions& options) {
   app.add_flag("--pack-while-loading", options.pack_while_loading,
                "Pack all weights while loading; otherwise predictions after the first one do");
   app.add_option("--pin", options.pins,
-                 "Run operations on a device: a name (\"conv_*\", * is any text), type:TYPE or scope:PREFIX;\n"
-                 "the device's name, gpu or neuralEngine. The last matching pin counts. Or by a kernel:\n"
+                 "Run operations on a device: a name (\"conv_*\", * is any text), type:TYPE or scope:PREFIX,\n"
+                 "of operations or of a network's layers; the device's name, gpu or neuralEngine. The last matching "
+                 "pin counts. Or by a kernel:\n"
                  "one operation, or all of a shape as explain --json writes it")
       .allow_extra_args(false)
       .option_text("OPERATIONS=DEVICE|KERNEL");
   app.add_option("--pins", options.pin_file, "A file of pins, one a line").option_text("FILE");
   app.add_flag("--strict", options.strict,
-               "Fail when a device refuses a pinned operation or is lost, instead of using the CPU");
+               "Fail when a pin matches nothing, or a device refuses a pinned operation or is lost");
   app.add_option("--rates", options.rates,
                  "Measured rates of the units: a file, default for the user's own, or off\n"
                  "(default: $MOKA_RATES, else default; moka rates)")

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <utility>
 
 namespace moka::import::nn {
 
@@ -182,7 +184,11 @@ Status Network::add(const proto::NeuralNetworkLayer& layer) {
                 " of NeuralNetworkLayer)");
   if (record != nullptr) (*record)[&layer] = {sizes_of(layer.input(), blobs), {}};
   Layer l(*this, layer, import->name);
+  // Layers of branches and loops are inside another one.
+  auto outer = std::exchange(
+      builder_->source, std::make_shared<const ir::SourceOp>(ir::SourceOp{layer.name(), std::string(import->name)}));
   Status s = import->import(l);
+  builder_->source = std::move(outer);
   if (!s.ok()) return std::move(s.error()).in(l.place());
   if (record != nullptr) (*record)[&layer].outputs = sizes_of(layer.output(), blobs);
   return {};

@@ -105,7 +105,7 @@ struct ComputePlan {
   std::vector<PlannedRegion> regions;  ///< in order of submission
   std::vector<PlannedPin> pins;        ///< in the order of the configuration
   PlannedCost cost;                    ///< cost of all blocks; zeros when only one unit was asked
-  std::string rates;                   ///< source of the costs: a file, or "table"
+  std::string rates;                   ///< source of the costs: a file, or "table": the kernels' estimates
   size_t operations_in_source = 0;     ///< operations of the function, without constants
   size_t folded = 0;                   ///< operations that were computed while loading
   size_t arena_bytes = 0;              ///< memory of all values when they share it

@@ -15,7 +15,8 @@
 
 namespace moka {
 
-/// Core ML's MLComputeUnits: the devices that the planner may use.
+/// Core ML's MLComputeUnits: the devices that the planner may use. A driver that computes on the CPU is not a GPU;
+/// naming its device uses it (ModelConfiguration::device, Pin::device).
 enum class ComputeUnits : uint8_t { all, cpu_only, cpu_and_gpu, cpu_and_neural_engine };
 
 /// How exactly arithmetic follows the program's types.
@@ -38,7 +39,7 @@ struct Pin {
   /// network, of its layers, and those of the operations that they became: "type:innerProduct" matches all operations
   /// that come from such layers, "type:linear" all that multiply so.
   std::string operations;
-  std::string device;  ///< a device name ("cpu", "vulkan") or a unit ("gpu", "neuralEngine")
+  std::string device;  ///< a device name ("cpu", "vulkan") or a unit ("gpu", which is hardware; "neuralEngine")
 };
 
 /// Parses pins, one per line: "conv_*=cpu". "#" begins a comment. Throws invalid_argument, which names the line.
@@ -85,7 +86,7 @@ struct ModelConfiguration {
   /// to the CPU, and a remark reports it.
   bool strict = false;
   /// The file of this machine's rates (measure_rates), which decide between units: a path, "default" (the user's own,
-  /// in the cache folder) or "off" (a conservative table). Empty: the environment variable MOKA_RATES, else "default".
+  /// in the cache folder) or "off" (careful estimates). Empty: the environment variable MOKA_RATES, else "default".
   std::string rates;
   /// A file of additional rules for the Neural Engine preview. Empty: the environment variable
   /// MOKA_NEURAL_ENGINE_RULES, else none.

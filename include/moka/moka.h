@@ -80,6 +80,7 @@ typedef enum moka_feature_type MOKA_INT {
   MOKA_TYPE_NONE = -1 /* type of a missing value */
 } moka_feature_type;
 
+/* A driver that computes on the CPU is not a GPU: naming its device uses it (moka_configuration.device, pins). */
 typedef enum moka_compute_units MOKA_INT {
   MOKA_ALL = 0,
   MOKA_CPU_ONLY = 1,

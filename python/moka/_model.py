@@ -19,7 +19,8 @@ class Model(Predictor):
     open file of an .mlmodel or an archive, or its bytes; a ModelAsset; coremltools' specification object or model; an encrypted
     model, by path or as bytes; an object with `size` and `read(offset, length)`, with which an application decrypts models in
     its own way.
-    compute_units: "ALL", "CPU_ONLY", "CPU_AND_GPU" or "CPU_AND_NE", or coremltools' ComputeUnit.
+    compute_units: "ALL", "CPU_ONLY", "CPU_AND_GPU" or "CPU_AND_NE", or coremltools' ComputeUnit. A driver that computes on
+    the CPU is not a GPU; `device` or a pin uses it.
     function: name of the function to load; None: the default one.
     precision: "at_least" (types are the minimum precision, as Core ML says) or "exact" (round to each type); None: the
     environment variable MOKA_PRECISION, else "at_least".
@@ -44,8 +45,8 @@ class Model(Predictor):
     pins: devices for operations, as a dict {"conv_*": "cpu"} or as text with one "conv_*=cpu" per line. Operations are names,
     where * matches any text, "type:softmax" or "scope:encoder", of operations or of a neural network's layers. Devices are
     names, "gpu" or "neuralEngine". The last match counts.
-    strict: True: the load fails when a pin matches nothing or a device refuses it, and a prediction fails when a device is lost; False: the CPU takes
-    over, and remarks report it.
+    strict: True: the load fails when a pin matches nothing or a device refuses it, and a prediction fails when a device is
+    lost; False: the CPU takes over, and remarks report it.
     rates: file of the units' measured rates: a path, "default" (the user's own) or "off"; None: the environment variable
     MOKA_RATES, else "default".
     neural_engine_rules: file of additional rules for the Neural Engine preview; None: the environment variable

@@ -26,10 +26,13 @@ void bind_plan(nb::module_& m) {
       .def_ro("transfer_bytes", &UnitRates::transfer_bytes)
       .def_ro("date", &UnitRates::date, "When they were measured, UTC. Empty: not measured.")
       .def_ro("disturbed", &UnitRates::disturbed,
-              "Other work took processors; a process that starts an hour later measures again.");
+              "Other work took processors; measure again when the machine is idle.");
   m.def(
-      "read_rates", [](const std::string& file, int threads) { return read_rates(file, threads).units; },
-      nb::arg("file") = "", nb::arg("threads") = 0, nb::call_guard<Unlocked>(),
+      "read_rates",
+      [](const std::string& file, int threads, const std::string& device) {
+        return read_rates(file, threads, device).units;
+      },
+      nb::arg("file") = "", nb::arg("threads") = 0, nb::arg("device") = "", nb::call_guard<Unlocked>(),
       "The units of this machine with what the file has for them.");
 
   nb::class_<UnitBid>(m, "UnitBid", "What one device says of an operation.")

@@ -34,10 +34,22 @@ std::string named_only(const kernel::Device& d) {
   return hardware == nullptr ? "no hardware of its own" : hardware->named_only();
 }
 
-/// Whether these compute units use the device when it is not named. `all` uses only hardware.
+/// Whether these compute units use the device when it is not named. `all` looks for hardware before it loads a driver.
 bool asks_for(ComputeUnits units, const kernel::Device& d) {
   if (d.rank() < 0 || !allows(units, d.unit())) return false;
-  return d.unit() == kernel::ComputeUnit::cpu || units != ComputeUnits::all || named_only(d).empty();
+  if (d.unit() == kernel::ComputeUnit::cpu) return true;
+  return units == ComputeUnits::all ? named_only(d).empty() : !kernel::is_software(d);
+}
+
+/// A remark on a device for GPUs that compute units leave out.
+std::string left_out(const kernel::Device& d, std::string_view why) {
+  return cat("device '", d.name(), "' is used only when it is named, as the device or in a pin: ", why);
+}
+
+/// Why a device that a unit's name stands for is not that unit; empty: it is.
+std::string software_of(const kernel::Device& d, std::string_view name) {
+  const auto* hardware = dynamic_cast<const kernel::Hardware*>(&d);
+  return hardware == nullptr || name == d.name() ? std::string() : hardware->software();
 }
 
 bool is_beside_cpu(const kernel::Device& d) { return d.memory() != nullptr || d.unit() != kernel::ComputeUnit::cpu; }
@@ -108,7 +120,7 @@ Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector
   const bool keeps_host = named != nullptr && is_beside_cpu(*named);
   Devices out;
   if (keeps_host) out.pins.set_base(named);
-  std::vector<const kernel::Device*> pinned;
+  std::vector<const kernel::Device*> pinned, pinned_by_unit;
   for (const Pin& pin : configuration.pins) {
     const kernel::Device* d = find(all, pin.device);
     const std::string what = cat("pin '", pin.operations, "'");
@@ -116,15 +128,26 @@ Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector
     if (!allows(units, d->unit()))
       return fail(ErrorCode::not_found, what, ": device '", d->name(), "' is not among the compute units");
     out.pins.add(pin.operations, d);
-    pinned.push_back(d);
+    (software_of(*d, pin.device).empty() ? pinned : pinned_by_unit).push_back(d);
   }
+  const auto contains = [](const auto& list, const kernel::Device* d) {
+    return std::find(list.begin(), list.end(), d) != list.end();
+  };
   for (const kernel::Device* d : all) {
-    const bool is_asked = std::find(pinned.begin(), pinned.end(), d) != pinned.end();
+    const bool is_asked = contains(pinned, d);
     const bool is_host = d->rank() >= 0 && !is_beside_cpu(*d);
     const bool by_unit = named == nullptr && asks_for(units, *d);
-    if (named == nullptr && !is_asked && !by_unit && units == ComputeUnits::all && d->rank() >= 0 &&
-        d->unit() == kernel::ComputeUnit::gpu)
-      out.remarks.push_back(cat("device '", d->name(), "' is used only when it is named: ", named_only(*d)));
+    const bool is_gpu = d->rank() >= 0 && d->unit() == kernel::ComputeUnit::gpu;
+    // Software is not a GPU, also for a pin to "gpu".
+    if (!is_asked && ((d == named && !software_of(*d, name).empty()) || contains(pinned_by_unit, d))) {
+      std::string remark = left_out(*d, software_of(*d, name_of(d->unit())));
+      if (configuration.strict) return fail(ErrorCode::unsupported, remark);
+      out.remarks.push_back(std::move(remark));
+      continue;
+    }
+    if (named == nullptr && !is_asked && !by_unit && is_gpu && allows(units, d->unit()))
+      out.remarks.push_back(
+          left_out(*d, units == ComputeUnits::all ? named_only(*d) : software_of(*d, name_of(d->unit()))));
     if (d != all.back() && d != named && !is_asked && !by_unit && !(keeps_host && is_host)) continue;
     if (d->memory() != nullptr && d->kernels().empty()) {
       std::string remark = cat("device '", d->name(), "' is not used: ", d->description());

@@ -136,13 +136,13 @@ Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector
 /// The rates that decide between units for a model.
 struct ModelRates {
   std::shared_ptr<const kernel::Rates> rates;  ///< nullptr: the table
-  std::string remark;  ///< why there are no rates, why they cannot be saved, or that other work disturbed them
+  std::string remark;                          ///< why the file cannot be used, or that other work disturbed its rates
+  std::string note;                            ///< which devices the file lacks, if it has others
 };
-/// Loads the rates from the configuration's file, and measures and adds units that are missing. Does nothing unless a
-/// device has its own memory. Rates that other work disturbed hold for this process and for an hour; then another
-/// process measures them again.
+/// Reads the rates from the configuration's file. Measures nothing: units that the file lacks keep the estimates of
+/// their kernels. Does nothing unless a device has its own memory.
 ModelRates rates_for(const ModelConfiguration& configuration, std::span<const kernel::Device* const> devices,
-                     int threads, runtime::Waited waited = runtime::seconds_waited);
+                     int threads);
 /// What moka::measure_rates and moka::read_rates return, of these devices. A disturbed measurement replaces no other
 /// one. Throws what unwrap does.
 MachineRates machine_rates(const std::string& file, const Devices& devices, int threads, bool measures,

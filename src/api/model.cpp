@@ -102,6 +102,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
     api::warn(rates.remark);
     devices.remarks.push_back(rates.remark);
   }
+  if (!rates.note.empty()) devices.remarks.push_back(rates.note);
   options.plan.low_memory = configuration.low_memory;
   // With a budget, loading must report weights that do not fit.
   options.plan.prepare_late = !configuration.pack_while_loading && budget == nullptr;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <map>
-#include <tuple>
 
 #include "api/internal.h"
 #include "base/processors.h"
@@ -25,13 +23,10 @@ Result<std::string> rates_file(std::string file) {
   return file.empty() || file == "default" ? runtime::default_rates() : file;
 }
 
-/// Disturbed rates hold for so many seconds: on a machine that is always busy, few processes measure.
-constexpr std::time_t kDisturbedHold = 3600;
-
-std::string utc_ago(std::time_t seconds) {
-  const std::time_t then = std::time(nullptr) - seconds;
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
   std::tm utc{};
-  gmtime_r(&then, &utc);
+  gmtime_r(&now, &utc);
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
   return text;
@@ -60,20 +55,10 @@ class RatesFile {
   Result<bool> measure(const kernel::Device& d, runtime::Waited waited) {
     const runtime::MeasuredUnit measured =
         MOKA_TRY_IN(runtime::measure_unit(d, hosts_, machine_.threads, waited), cat("device '", d.name(), "'"));
-    held_units().erase(key_of(d));
     if (const auto* old = find(d); measured.disturbed && old != nullptr && !old->disturbed) return true;
     std::erase_if(known_, [&](const runtime::KnownUnit& u) { return u.device == d.name(); });
-    known_.push_back({std::string(d.name()), d.identity(), measured.rates, utc_ago(0), measured.disturbed});
+    known_.push_back({std::string(d.name()), d.identity(), measured.rates, utc_now(), measured.disturbed});
     return measured.disturbed;
-  }
-  /// The disturbed rates of a device that this process has planned by. It goes on with them, so that its plans stay the
-  /// same.
-  const runtime::KnownUnit* held(const kernel::Device& d) const {
-    const auto it = held_units().find(key_of(d));
-    return it == held_units().end() ? nullptr : &it->second;
-  }
-  void hold(const kernel::Device& d) {
-    if (const runtime::KnownUnit* u = find(d); u != nullptr && u->disturbed) held_units().try_emplace(key_of(d), *u);
   }
   /// The file holds rounded numbers. Rounding here makes this load plan with the same numbers as later loads.
   Status save() {
@@ -86,13 +71,6 @@ class RatesFile {
   const std::string& remark() const { return remark_; }
 
  private:
-  using Key = std::tuple<std::string, std::string, std::string, int>;  ///< file, device, identity, threads
-  static std::map<Key, runtime::KnownUnit>& held_units() {
-    static auto& units = *new std::map<Key, runtime::KnownUnit>;
-    return units;
-  }
-  Key key_of(const kernel::Device& d) const { return {path_, std::string(d.name()), d.identity(), machine_.threads}; }
-
   Status read(Result<std::string> text) {
     known_ = MOKA_TRY(runtime::parse_rates(MOKA_TRY(std::move(text)), machine_));
     return {};
@@ -111,7 +89,7 @@ std::mutex measuring;
 }  // namespace
 
 ModelRates rates_for(const ModelConfiguration& configuration, std::span<const kernel::Device* const> devices,
-                     int threads, runtime::Waited waited) {
+                     int threads) {
   ModelRates out;
   std::vector<const kernel::Device*> units;
   for (const kernel::Device* d : devices)
@@ -126,34 +104,26 @@ ModelRates rates_for(const ModelConfiguration& configuration, std::span<const ke
     return out;
   }
   if (path->empty()) return out;
-  std::lock_guard lock(measuring);
-  RatesFile file(*path, devices, threads);
+  const RatesFile file(*path, devices, threads);
   out.remark = file.remark();
-  bool is_new = false;
+  kernel::Rates rates;
+  rates.source = *path;
+  std::string unknown;
   for (const kernel::Device* d : units) {
     const runtime::KnownUnit* u = file.find(*d);
-    if (file.held(*d) != nullptr || (u != nullptr && !(u->disturbed && u->date < utc_ago(kDisturbedHold)))) continue;
-    const trace::Span span(trace::Lane::activity, "measure rates");
-    if (auto disturbed = file.measure(*d, waited); !disturbed.ok()) {
-      out.remark = disturbed.error().to_string();
-      return out;
+    if (u == nullptr) {
+      unknown += cat(unknown.empty() ? "" : " and ", "'", d->name(), "'");
+      continue;
     }
-    is_new = true;
-  }
-  if (is_new)
-    if (Status s = file.save(); !s.ok()) out.remark = s.error().to_string();
-  auto rates = std::make_shared<kernel::Rates>();
-  rates->source = *path;
-  for (const kernel::Device* d : units) {
-    file.hold(*d);
-    const runtime::KnownUnit* u = file.held(*d);
-    if (u != nullptr && out.remark.empty())
+    rates.units[std::string(d->name())] = u->rates;
+    if (u->disturbed && out.remark.empty())
       out.remark = cat("other work disturbed the measurement of device '", d->name(), "' on ", u->date,
-                       "; a process that starts an hour later measures its rates again");
-    if (u == nullptr) u = file.find(*d);
-    if (u != nullptr) rates->units[std::string(d->name())] = u->rates;
+                       "; 'moka rates' measures it again");
   }
-  out.rates = std::move(rates);
+  if (rates.units.empty()) return out;
+  if (!unknown.empty())
+    out.note = cat("the rates of ", unknown, " are estimates: '", *path, "' has none; 'moka rates' measures them");
+  out.rates = std::make_shared<const kernel::Rates>(std::move(rates));
   return out;
 }
 
@@ -174,10 +144,9 @@ MachineRates machine_rates(const std::string& file, const Devices& devices, int 
         out.remarks.push_back(
             cat("other work disturbed the measurement of device '", d->name(), "'; its earlier rates stay"));
     unwrap(known.save());
-    for (const kernel::Device* d : units) known.hold(*d);
   }
   for (const kernel::Device* d : units) {
-    UnitRates r{std::string(d->name()), std::string(name_of(d->unit())), d->description()};
+    UnitRates r{std::string(d->name()), std::string(kernel::unit_name_of(*d)), d->description()};
     if (const runtime::KnownUnit* u = known.find(*d)) {
       r.fp32 = u->rates.measured.fp32;
       r.fp16 = u->rates.measured.fp16;
@@ -195,22 +164,24 @@ MachineRates machine_rates(const std::string& file, const Devices& devices, int 
 
 namespace {
 
-Devices cpu_and_gpus() {
-  ModelConfiguration all;
-  all.compute_units = ComputeUnits::cpu_and_gpu;
-  return unwrap(devices_for(all));
+/// The CPU, and the named device or each GPU.
+Devices measurable(const std::string& device) {
+  ModelConfiguration c;
+  c.compute_units = device.empty() ? ComputeUnits::cpu_and_gpu : ComputeUnits::all;
+  c.device = device;
+  return unwrap(devices_for(c));
 }
 
 }  // namespace
 }  // namespace api
 
-MachineRates measure_rates(const std::string& file, int threads) {
+MachineRates measure_rates(const std::string& file, int threads, const std::string& device) {
   std::lock_guard lock(api::measuring);
-  return api::machine_rates(file, api::cpu_and_gpus(), threads, true);
+  return api::machine_rates(file, api::measurable(device), threads, true);
 }
 
-MachineRates read_rates(const std::string& file, int threads) {
-  return api::machine_rates(file, api::cpu_and_gpus(), threads, false);
+MachineRates read_rates(const std::string& file, int threads, const std::string& device) {
+  return api::machine_rates(file, api::measurable(device), threads, false);
 }
 
 }  // namespace moka

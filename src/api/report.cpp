@@ -144,13 +144,13 @@ class Reporter {
   void add_bids(const plan::Step& s, PlannedOperation& p) const {
     const auto unit_of = [&](std::string_view name) {
       for (const kernel::Device* d : options_.devices)
-        if (d->name() == name) return std::string(name_of(d->unit()));
+        if (d->name() == name) return std::string(kernel::unit_name_of(*d));
       return std::string();
     };
     if (s.bids) {
       for (const plan::Bid& b : *s.bids)
-        p.bids.push_back({std::string(b.device->name()), std::string(name_of(b.device->unit())), b.seconds, b.refusal,
-                          b.advice.remedy, b.advice.source});
+        p.bids.push_back({std::string(b.device->name()), std::string(kernel::unit_name_of(*b.device)), b.seconds,
+                          b.refusal, b.advice.remedy, b.advice.source});
     } else if (s.device != nullptr && s.choice) {
       p.bids.push_back({p.device, unit_of(p.device), s.choice->cost, {}, {}, {}});
     }

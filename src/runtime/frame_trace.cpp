@@ -44,8 +44,9 @@ const trace::Label* stretch_label(const kernel::Device& device) {
   thread_local std::vector<std::pair<const kernel::Device*, const trace::Label*>> made;
   for (const auto& [of, label] : made)
     if (of == &device) return label;
-  made.emplace_back(&device, trace::label(device.name(), "stretch",
-                                          {{"unit", name_of(device.unit())}, {"hardware", device.description()}}));
+  made.emplace_back(&device,
+                    trace::label(device.name(), "stretch",
+                                 {{"unit", kernel::unit_name_of(device)}, {"hardware", device.description()}}));
   return made.back().second;
 }
 
@@ -116,7 +117,7 @@ const trace::Label* Frame::region_label(size_t r) {
     }
   slot = trace::label(
       region.device->name(), "region",
-      {{"unit", name_of(region.device->unit())}, {"region", r}, {"count", count}, {"operations", operations}});
+      {{"unit", kernel::unit_name_of(*region.device)}, {"region", r}, {"count", count}, {"operations", operations}});
   return slot;
 }
 

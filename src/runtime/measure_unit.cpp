@@ -20,26 +20,34 @@ constexpr double kRunSeconds = 60e-3;
 constexpr double kDisturbedPart = 0.05, kWakeUps = 0.2e-3;
 /// How many times longer runs are repeated until enough of them count.
 constexpr double kMostPatience = 5;
+/// After so many seconds each program runs just once more, so that a device takes a second or two in all.
+constexpr double kBudget = 1.2;
+/// Sizes are chosen so that one run of a long chain takes at most about so many seconds.
+constexpr double kLongestRun = 40e-3;
 /// Operations of a long chain beyond those of a short one.
 constexpr int kMore = 4;
 constexpr int64_t kSmallSide = 256, kLargeSide = 1024;
-/// A product that takes less says little of large ones.
-constexpr double kShortProduct = 1e-3;
+constexpr int64_t kFewElements = int64_t{1} << 20;
 constexpr int kInputs = 8;
 /// Tensors of elementwise operations are this many times as large as the last-level cache, within these bytes.
 constexpr int64_t kCaches = 4, kLeastTensorBytes = int64_t{64} << 20, kMostTensorBytes = int64_t{512} << 20;
 /// The part of the free memory that one of them may take.
 constexpr int64_t kPartOfMemory = 16;
 
-/// Elements of a float32 tensor that no cache holds. What a device's own cache holds is not known.
-int64_t elements_beyond_caches(bool is_host) {
+/// Elements of a float32 tensor that no cache holds. What a device's own cache holds is not known. Fewer where a chain
+/// of operations on them would take too long, by the seconds of one operation on kFewElements.
+int64_t elements_beyond_caches(bool is_host, double seconds) {
   int64_t bytes = kLeastTensorBytes;
 #if defined(_SC_LEVEL3_CACHE_SIZE)
   if (is_host)
     bytes = std::clamp(kCaches * int64_t{::sysconf(_SC_LEVEL3_CACHE_SIZE)}, kLeastTensorBytes, kMostTensorBytes);
 #endif
   const int64_t memory = int64_t{::sysconf(_SC_AVPHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-  return std::max(std::min(bytes, memory / kPartOfMemory), int64_t{16} << 20) / 4;
+  const int64_t beyond = std::max(std::min(bytes, memory / kPartOfMemory), int64_t{16} << 20) / 4;
+  const double in_time = kLongestRun / ((1 + kMore) * std::max(seconds, 1e-9));
+  return in_time * kFewElements > static_cast<double>(beyond)
+             ? beyond
+             : std::max(kFewElements, static_cast<int64_t>(in_time) * kFewElements);
 }
 
 /// The measured time of a program of one kind of operation, and its kernels' estimate.
@@ -120,12 +128,13 @@ class Programs {
     MOKA_TRY(frame->run());
     Timed out{HUGE_VAL, 0};
     double least = HUGE_VAL;  // of all runs
-    int counted = 0;
+    int counted = 0, runs = 0;
     const auto start = Clock::now();
     for (int i = 0; counted < kMostRuns && i < kMostRuns * kMostPatience; i++) {
       const double waited_before = waited_(whose_);
       const auto before = Clock::now();
       MOKA_TRY(frame->run());
+      runs++;
       const auto after = Clock::now();
       const double seconds = std::chrono::duration<double>(after - before).count();
       least = std::min(least, seconds);
@@ -135,8 +144,9 @@ class Programs {
       }
       const double spent = std::chrono::duration<double>(after - start).count();
       if (i + 1 >= kFewestRuns && spent > (counted >= kFewestRuns ? 1 : kMostPatience) * kRunSeconds) break;
+      if (seconds_since(start_) > kBudget) break;
     }
-    if (counted < kFewestRuns) {
+    if (counted < std::min(runs, kFewestRuns)) {
       disturbed_ = true;
       out.seconds = std::min(out.seconds, least);
     }
@@ -146,6 +156,7 @@ class Programs {
   }
 
   plan::PlanOptions options_;
+  const Clock::time_point start_ = Clock::now();
   Waited waited_;
   Waiting whose_;  ///< threads of a driver may compute on the processors, more of them than there are
   bool disturbed_ = false;
@@ -167,14 +178,15 @@ Rate rate_of(double work, const Timed& few, const Timed& more) {
 Result<kernel::UnitRates> rates_of(const kernel::Device& device, Programs& programs) {
   kernel::UnitRates out;
   const auto products = [&](bool half) -> Result<Rate> {
-    for (int64_t side = kSmallSide;; side = kLargeSide) {
-      auto few = programs.products(side, 1, half);
-      if (!few.ok() && few.error().code() == ErrorCode::unsupported) return Rate{};
-      MOKA_TRY(std::move(few));
-      if (side == kSmallSide && few->seconds < kShortProduct) continue;
-      const Timed more = MOKA_TRY(programs.products(side, 1 + kMore, half));
-      return rate_of(2.0 * static_cast<double>(side * side * side), *few, more);
-    }
+    auto small = programs.products(kSmallSide, 1, half);
+    if (!small.ok() && small.error().code() == ErrorCode::unsupported) return Rate{};
+    Timed few = MOKA_TRY(std::move(small));
+    int64_t side = kSmallSide;
+    for (double seconds = (1 + kMore) * few.seconds; side < kLargeSide && 8 * seconds < kLongestRun; side *= 2)
+      seconds *= 8;
+    if (side > kSmallSide) few = MOKA_TRY(programs.products(side, 1, half));
+    const Timed more = MOKA_TRY(programs.products(side, 1 + kMore, half));
+    return rate_of(2.0 * static_cast<double>(side * side * side), few, more);
   };
   const Rate fp32 = MOKA_TRY(products(false));
   const Rate fp16 = device.memory() != nullptr ? MOKA_TRY(products(true)) : Rate{};
@@ -184,16 +196,15 @@ Result<kernel::UnitRates> rates_of(const kernel::Device& device, Programs& progr
   out.estimated.fp16 = fp16.estimated;
 
   const bool is_host = device.memory() == nullptr;
-  const int64_t elements = elements_beyond_caches(is_host);
-  const auto squares = [&](int count) {
+  const auto squares = [&](int64_t elements, int count) {
     return is_host ? programs.elementwise(elements, count) : programs.resident(elements, count);
   };
-  auto few = squares(1);
-  if (!few.ok() && few.error().code() == ErrorCode::unsupported) return out;
-  MOKA_TRY(std::move(few));
-  const Timed more = MOKA_TRY(squares(1 + kMore));
+  auto small = squares(kFewElements, 1);
+  if (!small.ok() && small.error().code() == ErrorCode::unsupported) return out;
+  const int64_t elements = elements_beyond_caches(is_host, MOKA_TRY(std::move(small)).seconds);
+  const Timed few = MOKA_TRY(squares(elements, 1)), more = MOKA_TRY(squares(elements, 1 + kMore));
   const double bytes = 4.0 * static_cast<double>(elements);
-  const Rate memory = rate_of(2 * bytes, *few, more);
+  const Rate memory = rate_of(2 * bytes, few, more);
   out.measured.bytes = memory.measured;
   out.estimated.bytes = memory.estimated;
   if (is_host) {

@@ -1,5 +1,6 @@
 """`moka explain`: the plan, pins, and what stays off a unit."""
 
+import json
 import os
 import unittest
 import unittest.mock
@@ -106,6 +107,49 @@ class StaysOff(Case):
             self.ends(0, "predict", model, "--input", "random", "--device", "vulkan")
             refused = self.ends(3, "predict", model, "--input", "random", "--device", "vulkan", "--strict").stderr
             self.assertIn("device 'vulkan' is not used: no GPU", refused)
+
+
+class Rates(Case):
+    def test_a_prediction_measures_nothing(self):
+        model, rates = self.convolution(), self.folder / "rates.json"
+        for options in ([], ["--compute-units", "cpuAndGPU"], ["--device", "vulkan"]):
+            done = self.ends(0, "predict", model, "--input", "random", "--rates", rates, *options)
+            self.assertEqual(done.stderr, "")
+        self.assertFalse(rates.exists())
+        plan = self.answer("explain", model, "--device", "vulkan", "--rates", rates)
+        self.assertEqual(plan["rates"], "table")
+        for o in plan["operations"]:
+            for u in o.get("units", []):
+                self.assertTrue(u["unit"] == "cpu" or "software" not in self.description(), u)
+
+    def description(self):
+        units = self.answer("rates", "--known", "--rates", "off", "--device", "vulkan")["units"]
+        return next((u["description"] for u in units if u["device"] == "vulkan"), "")
+
+    def test_a_software_driver_is_no_gpu(self):
+        if not self.description().endswith(", a software driver"):
+            self.skipTest("this machine has no software driver for the device vulkan, or a GPU as well")
+        model = self.convolution()
+        text = "device 'vulkan' is used only when it is named, as the device or in a pin: "
+        why = " is a software driver, which computes on the CPU"
+        answer = self.answer("explain", model, "--unit", "gpu")
+        self.assertEqual(answer["takes"], 0)
+        for found in (answer["staysOff"][0]["reason"], self.ends(0, "explain", model, "--compute-units", "cpuAndGPU").stdout,
+                      self.ends(3, "predict", model, "--input", "random", "--pin", "z=gpu", "--strict").stderr):
+            self.assertIn(text, found)
+            self.assertIn(why, found)
+        named = self.answer("explain", model, "--pin", "z=vulkan", "--strict")
+        self.assertEqual({o["device"] for o in named["operations"] if o["name"] == "z" and o["kernel"]}, {"vulkan"})
+
+    def test_rates_say_that_they_measure(self):
+        rates = self.folder / "rates.json"
+        done = self.ends(0, "rates", "--rates", rates, "--json")
+        self.assertEqual(done.stderr, "moka rates: measuring takes a second or two for each unit\n")
+        self.assertGreater(json.loads(done.stdout)["units"][0]["fp32"], 1e8)
+        known = self.ends(0, "rates", "--rates", rates, "--known", "--json")
+        self.assertEqual(known.stderr, "")
+        self.assertEqual(json.loads(known.stdout)["units"], json.loads(done.stdout)["units"])
+        self.assertIn("got 'tpu'", self.ends(2, "rates", "--known", "--device", "tpu").stderr)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from case import Case
+from case import Case, moka
 
 
 class Tune(Case):
@@ -33,14 +33,19 @@ class Tune(Case):
         self.assertNotIn("candidates", self.answer("explain", model, "--threads", "1")["operations"][0])
 
     def test_for_people(self):
-        shown = self.ends(0, "tune", self.convolution(), "--kernels", self.folder / "kernels.json").stdout
+        done = self.ends(0, "tune", self.convolution(), "--kernels", self.folder / "kernels.json")
+        self.assertEqual(done.stderr, "moka tune: timing kernels takes up to a third of a second for each shape\n")
+        shown = done.stdout
         for text in ("operation", "chosen", "the rules'", "measured", str(self.folder / "kernels.json")):
             self.assertIn(text, shown)
 
     def test_wrong_shapes(self):
         model = self.convolution()
         for shape in ("x", "q=1x2", "x=0x4", "x=2x", "x=axb", "x=3x4"):
-            self.ends(2, "tune", model, "--kernels", "off", "--shape", shape)
+            done = moka("tune", model, "--kernels", "off", "--shape", shape)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            # Loading the model has timed kernels, of which the first line tells.
+            self.assertTrue(done.stderr.splitlines()[-1].startswith("moka tune: ") and done.stderr.count("\n") <= 2, done.stderr)
 
     def test_damaged_cache(self):
         cache = self.folder / "kernels.json"

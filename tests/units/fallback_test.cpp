@@ -351,11 +351,11 @@ TEST_F(NextDevice, WhatDevicesComputeIsObservedAfterALossToo) {
   model->release(std::move(*session));
 }
 
-/// The same with a real driver, if there is one: work that the simulator loses continues on the GPU.
-TEST_F(Fallback, AGpuTakesOver) {
+/// The same with a real driver, if there is one: work that the simulator loses continues there.
+TEST_F(Fallback, AnotherDeviceTakesOver) {
   MOKA_NEEDS_VULKAN_DRIVER();
   ModelConfiguration c;
-  c.pins = {{"d1", "simulator"}, {"d2", "simulator"}, {"d3", "gpu"}, {"d4", "gpu"}};
+  c.pins = {{"d1", "simulator"}, {"d2", "simulator"}, {"d3", "vulkan"}, {"d4", "vulkan"}};
   c.rates = "off";
   const Model m = Model::from_mil(kModel, c);
   set_faults({0});

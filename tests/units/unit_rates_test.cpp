@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fstream>
 
 #include "api/internal.h"
@@ -60,32 +61,55 @@ std::vector<const kernel::Device*> gpu_and_reference(const Gpu& gpu) {
   return devices;
 }
 
-TEST_F(RatesOf, AUnitThatOtherWorkDisturbedHoldForOneProcess) {
+TEST_F(RatesOf, AUnitAreEstimatesUntilTheyAreMeasured) {
   const MeasuredGpu gpu;
   const auto devices = gpu_and_reference(gpu);
   ModelConfiguration c;
   c.rates = file;
-  const auto speed = [](const api::ModelRates& r) { return r.rates->units.at("gpu0").measured.fp32; };
-  const api::ModelRates first = api::rates_for(c, devices, 1, always_waits);
-  EXPECT_NE(first.remark.find("other work disturbed the measurement of device 'gpu0'"), std::string::npos);
-  EXPECT_GT(speed(first), 0);
-  const api::ModelRates again = api::rates_for(c, devices, 1, never_waits);
-  EXPECT_EQ(speed(again), speed(first));
-  EXPECT_EQ(again.remark, first.remark);
-  // Another process knows the file only, and measures again after an hour.
-  std::ifstream in(file);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  c.rates = folder / "copy.json";
-  std::ofstream(c.rates) << text;
-  EXPECT_EQ(speed(api::rates_for(c, devices, 1, never_waits)), speed(first));
-  const size_t year = text.find("\"20");
-  ASSERT_NE(year, std::string::npos);
-  text.replace(year, 3, "\"19");
-  c.rates = folder / "old.json";
-  std::ofstream(c.rates) << text;
-  const api::ModelRates later = api::rates_for(c, devices, 1, never_waits);
-  EXPECT_EQ(later.remark, "");
-  EXPECT_EQ(speed(api::rates_for(c, devices, 1, always_waits)), speed(later));
+  const api::ModelRates before = api::rates_for(c, devices, 1);
+  EXPECT_EQ(before.rates, nullptr);
+  EXPECT_EQ(before.remark + before.note, "");
+  EXPECT_FALSE(std::filesystem::exists(file));
+  const MachineRates measured = api::machine_rates(file, {devices, {}, {}}, 1, true, never_waits);
+  const api::ModelRates after = api::rates_for(c, devices, 1);
+  ASSERT_NE(after.rates, nullptr);
+  EXPECT_EQ(after.rates->source, file);
+  EXPECT_EQ(after.rates->units.at("gpu0").measured.fp32, measured.units[0].fp32);
+  EXPECT_EQ(after.remark + after.note, "");
+}
+
+/// Another GPU, which the file does not have.
+class UnknownGpu final : public Gpu {
+ public:
+  UnknownGpu() : Gpu("") {}
+  std::string_view name() const override { return "gpu1"; }
+  std::string identity() const override { return "gpu1 1.0"; }
+};
+
+TEST_F(RatesOf, AUnitThatTheFileLacksAreEstimatesAsANoteTells) {
+  const MeasuredGpu gpu;
+  const UnknownGpu unknown;
+  auto devices = gpu_and_reference(gpu);
+  api::machine_rates(file, {devices, {}, {}}, 1, true, never_waits);
+  devices.insert(devices.begin(), &unknown);
+  ModelConfiguration c;
+  c.rates = file;
+  const api::ModelRates rates = api::rates_for(c, devices, 1);
+  EXPECT_EQ(rates.rates->units.size(), 1u);
+  EXPECT_EQ(rates.note, "the rates of 'gpu1' are estimates: '" + file + "' has none; 'moka rates' measures them");
+  EXPECT_EQ(rates.remark, "");
+}
+
+TEST_F(RatesOf, AUnitThatOtherWorkDisturbedAreUsedAsARemarkTells) {
+  const MeasuredGpu gpu;
+  const auto devices = gpu_and_reference(gpu);
+  api::machine_rates(file, {devices, {}, {}}, 1, true, always_waits);
+  ModelConfiguration c;
+  c.rates = file;
+  const api::ModelRates rates = api::rates_for(c, devices, 1);
+  EXPECT_GT(rates.rates->units.at("gpu0").measured.fp32, 0);
+  EXPECT_TRUE(rates.remark.starts_with("other work disturbed the measurement of device 'gpu0' on 20")) << rates.remark;
+  EXPECT_TRUE(rates.remark.ends_with("; 'moka rates' measures it again")) << rates.remark;
 }
 
 TEST_F(RatesOf, AMachineThatOtherWorkDisturbsReplaceNoOthers) {

@@ -3,7 +3,10 @@
 #include <filesystem>
 
 #include "api/internal.h"
+#include "kernel/unit_name.h"
+#include "moka/rates.h"
 #include "units/units_util.h"
+#include "units/vulkan_driver.h"
 
 namespace moka::test {
 namespace {
@@ -26,7 +29,10 @@ TEST(Units, CpuAndGpuAsksTheGpuOrSaysWhyThereIsNone) {
   bool is_asked = false;
   for (const PlannedOperation& o : plan.operations)
     for (const UnitBid& b : o.bids) is_asked |= b.unit == "gpu";
-  EXPECT_NE(is_asked, remark_of(plan, "devices").starts_with("device 'vulkan' is not used: no GPU"));
+  const std::string remark = remark_of(plan, "devices");
+  EXPECT_NE(is_asked, remark.starts_with("device 'vulkan' is not used: no GPU") ||
+                          remark.ends_with(" is a software driver, which computes on the CPU"))
+      << remark;
 }
 
 TEST(Units, WithoutADriverANamedGpuLeavesEverythingToTheCpu) {
@@ -81,20 +87,57 @@ TEST(Units, AllAsksAGpuThatIsHardware) {
   EXPECT_EQ(asked(Gpu(""), c), (Answer{"neural_engine cpu reference", {}}));
 }
 
-TEST(Units, AllLeavesOutADriverThatComputesOnTheCpu) {
+TEST(Units, NoneIsADriverThatComputesOnTheCpu) {
   using Answer = std::pair<std::string, std::vector<std::string>>;
-  const Gpu gpu("pixels computes on the CPU");
+  const std::string why = "pixels is a software driver, which computes on the CPU";
+  const Gpu gpu(why, why);
+  const Answer left{"cpu reference",
+                    {"device 'gpu0' is used only when it is named, as the device or in a pin: " + why}};
+  const Answer used{"gpu0 cpu reference", {}};
+  for (const ComputeUnits units : {ComputeUnits::all, ComputeUnits::cpu_and_gpu}) {
+    ModelConfiguration c;
+    c.compute_units = units;
+    EXPECT_EQ(asked(gpu, c), left);
+    // The unit's name does not name the driver.
+    c.pins = {{"conv*", "gpu"}};
+    EXPECT_EQ(asked(gpu, c), left);
+    c.strict = true;
+    EXPECT_EQ(asked(gpu, c).first, left.second[0]);
+    c.pins.push_back({"conv1", "gpu0"});
+    EXPECT_EQ(asked(gpu, c), used);
+    c.pins = {};
+    c.device = "gpu0";
+    EXPECT_EQ(asked(gpu, c), used);
+    c.device = "gpu";
+    EXPECT_EQ(asked(gpu, c).first, left.second[0]);
+    c.strict = false;
+    EXPECT_EQ(asked(gpu, c), left);
+  }
+  EXPECT_EQ(kernel::unit_name_of(gpu), "cpu");
+  EXPECT_EQ(kernel::unit_name_of(Gpu("")), "gpu");
+}
+
+TEST(Units, CpuAndGpuAsksAGpuThatAllDoesNotFind) {
   ModelConfiguration c;
-  EXPECT_EQ(asked(gpu, c),
-            (Answer{"cpu reference", {"device 'gpu0' is used only when it is named: pixels computes on the CPU"}}));
+  EXPECT_EQ(asked(Gpu("no GPU under /dev"), c).first, "cpu reference");
   c.compute_units = ComputeUnits::cpu_and_gpu;
-  EXPECT_EQ(asked(gpu, c), (Answer{"gpu0 cpu reference", {}}));
-  c.compute_units = ComputeUnits::all;
-  c.pins = {{"conv*", "gpu"}};
-  EXPECT_EQ(asked(gpu, c), (Answer{"gpu0 cpu reference", {}}));
-  c.pins = {};
-  c.device = "gpu0";
-  EXPECT_EQ(asked(gpu, c), (Answer{"gpu0 cpu reference", {}}));
+  EXPECT_EQ(asked(Gpu("no GPU under /dev"), c).first, "gpu0 cpu reference");
+}
+
+TEST(Units, PlansCallASoftwareDriverTheCpu) {
+  MOKA_NEEDS_VULKAN_DRIVER();
+  ModelConfiguration c;
+  c.device = "vulkan";
+  c.rates = "off";
+  const ComputePlan plan = load_chain({}, c).compute_plan();
+  const MachineRates rates = read_rates("off", 1, "vulkan");
+  ASSERT_EQ(rates.units.back().device, "vulkan");
+  const bool is_software = rates.units.back().description.ends_with(", a software driver");
+  EXPECT_EQ(rates.units.back().unit, is_software ? "cpu" : "gpu");
+  // Without a name only hardware is measured.
+  EXPECT_EQ(read_rates("off", 1).units.back().device == "vulkan", !is_software);
+  for (const PlannedOperation& o : plan.operations)
+    for (const UnitBid& b : o.bids) EXPECT_EQ(b.unit, is_software || b.device == "cpu" ? "cpu" : "gpu") << b.device;
 }
 
 TEST(Units, PlansSayWhatEachUnitCostsAndWhyTheCutLiesThere) {

@@ -47,17 +47,19 @@ inline std::string remark_of(const ComputePlan& plan, const std::string& pass) {
 /// A GPU with the simulator's memory and kernels.
 class Gpu : public kernel::Device, public kernel::Hardware {
  public:
-  explicit Gpu(std::string named_only) : named_only_(std::move(named_only)) {}
+  explicit Gpu(std::string named_only, std::string software = {})
+      : named_only_(std::move(named_only)), software_(std::move(software)) {}
   std::string_view name() const override { return "gpu0"; }
   std::string description() const override { return "a GPU of a test"; }
   kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::gpu; }
   int rank() const override { return 40; }
   std::string named_only() const override { return named_only_; }
+  std::string software() const override { return software_; }
   std::span<const kernel::KernelDef> kernels() const override { return devices::simulator::device().kernels(); }
   const kernel::Memory* memory() const override { return devices::simulator::device().memory(); }
 
  private:
-  std::string named_only_;
+  std::string named_only_, software_;
 };
 
 }  // namespace moka::test

@@ -8,10 +8,11 @@
 
 namespace moka::test {
 
-/// Whether this machine has a driver for the device vulkan. Without one, a model that may use GPUs reports it.
+/// Whether this machine has a driver for the device vulkan, which may be a software driver. Without one, a model that
+/// names the device reports it.
 inline bool has_vulkan_driver() {
   ModelConfiguration c;
-  c.compute_units = ComputeUnits::cpu_and_gpu;
+  c.device = "vulkan";
   c.rates = "off";
   const Model m = Model::from_mil(
       "program(1.3)\n{\nfunc main<ios18>(tensor<fp32, [1]> x) {\n"

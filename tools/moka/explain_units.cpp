@@ -35,7 +35,7 @@ std::string cost_text(const ComputePlan& plan) {
                                    format_seconds(c.compute), format_seconds(c.transfers), format_seconds(c.launches)));
   if (std::isfinite(c.on_host)) out += fact("on the CPU", format_seconds(c.on_host));
   out += fact("it is", c.is_optimal ? "the cheapest of all" : "the cheapest that was found");
-  return out + fact("rates", plan.rates == "table" ? "a careful table; 'moka rates' measures them" : plan.rates);
+  return out + fact("rates", plan.rates == "table" ? "careful estimates; 'moka rates' measures them" : plan.rates);
 }
 
 std::string regions_text(const ComputePlan& plan) {
@@ -142,7 +142,9 @@ struct OffUnit {
 /// Why the plan has no bids of a unit other than the CPU.
 std::string why_not_asked(const ComputePlan& plan) {
   for (const PassRemark& r : plan.remarks)
-    if (r.pass == "devices" && r.text.find("is not used") != std::string::npos) return r.text;
+    if (r.pass == "devices" &&
+        (r.text.find("is not used") != std::string::npos || r.text.find("is used only") != std::string::npos))
+      return r.text;
   return "the unit was not asked";
 }
 

@@ -10,12 +10,13 @@
 #include "json.h"
 #include "print.h"
 #include "text.h"
+#include "usage_error.h"
 
 namespace moka::cli {
 namespace {
 
 struct RatesOptions {
-  std::string file;
+  std::string file, device;
   int threads = 0;
   bool known = false, json = false;
 };
@@ -44,6 +45,17 @@ std::string human(const MachineRates& rates) {
   return out + fact("file", rates.file.empty() ? "none: rates are off" : rates.file);
 }
 
+MachineRates rates_of(const RatesOptions& options) {
+  try {
+    if (options.known) return read_rates(options.file, options.threads, options.device);
+    note("rates", "measuring takes a second or two for each unit");
+    return measure_rates(options.file, options.threads, options.device);
+  } catch (const Exception& e) {
+    if (e.kind() == ErrorKind::not_found && !options.device.empty()) throw UsageError(e.what());
+    throw;
+  }
+}
+
 Json machine(const MachineRates& rates) {
   Json json{{"file", rates.file}, {"units", Json::array()}, {"remarks", rates.remarks}};
   for (const UnitRates& u : rates.units)
@@ -69,17 +81,19 @@ Command add_rates(Arguments parent) {
   app.add_option("--rates", options->file,
                  "The file for the rates, default for the user's own, or off\n(default: $MOKA_RATES, else default)")
       .option_text("FILE");
+  app.add_option("--device", options->device,
+                 "The CPU and this device (default: the CPU and each GPU; no drivers that compute on the CPU)")
+      .option_text("NAME");
   app.add_option("--threads", options->threads, "Threads of one prediction (default: one for each core)")
       .check(whole_number(1, 1024))
       .option_text("N");
   app.add_flag("--known", options->known, "Measure nothing, show what the file has");
   app.add_flag("--json", options->json, "Answer in JSON, in bytes, operations and seconds");
   app.footer(
-      "Plans for several units use these rates. A GPU is also measured on first use.\n"
+      "Plans for several units use these rates, and estimates where there are none.\n"
       "Example: moka rates");
   return {app, "moka rates", [options] {
-            const MachineRates rates = options->known ? read_rates(options->file, options->threads)
-                                                      : measure_rates(options->file, options->threads);
+            const MachineRates rates = rates_of(*options);
             print(options->json ? rendered(machine(rates)) : human(rates));
             return 0;
           }};

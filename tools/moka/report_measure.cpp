@@ -19,6 +19,7 @@
 #include "model_facts.h"
 #include "moka/compiler.h"
 #include "moka/rates.h"
+#include "print.h"
 #include "report.h"
 #include "temporary_folder.h"
 #include "text.h"
@@ -71,9 +72,13 @@ void reshape(Features& inputs, const FunctionDescription& function, const std::s
 
 /// The machine's peak rates with as many threads as the setting has.
 Json machine_rates(const ReportSetting& setting) {
-  MachineRates rates = read_rates(setting.load.rates, setting.load.threads);
+  const std::string& device = setting.load.device;
+  MachineRates rates = read_rates(setting.load.rates, setting.load.threads, device);
   const bool is_known = std::any_of(rates.units.begin(), rates.units.end(), [](const auto& u) { return u.fp32 > 0; });
-  if (!is_known) rates = measure_rates("off", setting.load.threads);
+  if (!is_known) {
+    note("report", "measuring the speed of this machine takes a second or two for each unit; 'moka rates' keeps it");
+    rates = measure_rates("off", setting.load.threads, device);
+  }
   Json units = Json::array();
   for (const UnitRates& u : rates.units)
     units.push_back({{"device", u.device},

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -152,7 +153,10 @@ int tune(const TuneOptions& options) {
   if (c.kernel_cache.empty()) c.kernel_cache = "default";
   c.measure_kernels = options.again ? MeasureKernels::all : MeasureKernels::missing;
   std::unique_ptr<io::Progress> progress = std::make_unique<io::Progress>("timing kernels", 0);
+  bool is_told = isatty(STDERR_FILENO) != 0;  // by the progress
   c.measuring = [&](std::string_view) {
+    if (!is_told) note("tune", "timing kernels takes up to a third of a second for each shape");
+    is_told = true;
     if (progress) progress->advance();
   };
   const Model model = load(options.load, c);

@@ -31,9 +31,21 @@ int order_of(VkPhysicalDeviceType type) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 0;
     case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return 1;
     case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return 2;
-    case VK_PHYSICAL_DEVICE_TYPE_CPU: return 3;
-    default: return 4;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return 4;
+    default: return 3;
   }
+}
+
+/// Some layers hand software drivers on under another type.
+bool is_processor(const VkPhysicalDeviceProperties& p) {
+  const std::string_view name = p.deviceName;
+  return p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU || name.find("llvmpipe") != name.npos ||
+         name.find("SwiftShader") != name.npos;
+}
+
+/// The best kind first, in any case hardware before software.
+int order_of(const VkPhysicalDeviceProperties& p) {
+  return is_processor(p) ? order_of(VK_PHYSICAL_DEVICE_TYPE_CPU) : order_of(p.deviceType);
 }
 
 struct Holder {
@@ -149,7 +161,7 @@ Status Context::choose_device() {
   for (VkPhysicalDevice d : all) {
     VkPhysicalDeviceProperties2 p{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
     api_.GetPhysicalDeviceProperties2(d, &p);
-    if (p.properties.apiVersion < VK_API_VERSION_1_1 || order_of(p.properties.deviceType) >= best) continue;
+    if (p.properties.apiVersion < VK_API_VERSION_1_1 || order_of(p.properties) >= best) continue;
     uint32_t families = 0;
     api_.GetPhysicalDeviceQueueFamilyProperties(d, &families, nullptr);
     std::vector<VkQueueFamilyProperties> queues(families);
@@ -161,7 +173,7 @@ Status Context::choose_device() {
       if (family < 0 || (queues[i].queueFlags & VK_QUEUE_GRAPHICS_BIT) == 0) family = static_cast<int>(i);
     }
     if (family < 0) continue;
-    best = order_of(p.properties.deviceType);
+    best = order_of(p.properties);
     physical_ = d;
     family_ = static_cast<uint32_t>(family);
   }
@@ -206,7 +218,7 @@ Status Context::make_device() {
   features_.name = p.properties.deviceName;
   features_.vendor = p.properties.vendorID;
   std::copy_n(p.properties.pipelineCacheUUID, features_.cache_uuid.size(), features_.cache_uuid.begin());
-  features_.is_processor = p.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  features_.is_processor = is_processor(p.properties);
   features_.is_large = p.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
   features_.half_storage = half.storageBuffer16BitAccess;
   features_.half = small.shaderFloat16;

@@ -59,14 +59,19 @@ bool has_node() {
 class Vulkan final : public kernel::Device, public kernel::CodeCache, public kernel::Fusing, public kernel::Hardware {
  public:
   std::string_view name() const override { return "vulkan"; }
-  std::string description() const override { return found().description; }
+  std::string description() const override {
+    return cat(found().description, found().is_processor ? ", a software driver" : "");
+  }
   std::string identity() const override { return found().description; }
   kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::gpu; }
   int rank() const override { return 50; }
   std::string named_only() const override {
     if (!has_node()) return "no GPU under /dev";
     if (found().kernels.empty()) return found().description;
-    return found().is_processor ? cat(found().description, " computes on the CPU") : std::string();
+    return software();
+  }
+  std::string software() const override {
+    return found().is_processor ? cat(found().description, " is a software driver, which computes on the CPU") : "";
   }
   std::span<const KernelDef> kernels() const override { return found().kernels; }
   const kernel::Memory* memory() const override { return &memory_; }

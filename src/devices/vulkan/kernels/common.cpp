@@ -173,9 +173,15 @@ void set_cost(KernelChoice& c, const MatchCall& m, double multiply_adds) {
   for (size_t i = 0; i < c.in.size(); i++)
     if (!c.in_prepare_only[i]) count(*m.call.all_args()[i].type, c.in[i]);
   for (size_t i = 0; i < m.outputs.size(); i++) count(m.outputs[i], c.out[i]);
-  // Careful rates: a small integrated GPU's, and those of a driver that computes on the CPU.
-  const bool slow = features().is_processor;
-  c.cost = 4e-6 + bytes / (slow ? 2e9 : 4e10) + multiply_adds / (slow ? 2e9 : 4e11);
+  // Careful rates of what the driver says it is: software, a small integrated GPU or a small card. They hold until
+  // `moka rates` measures others.
+  struct Rates {
+    double bytes, multiply_adds;
+  };
+  const Rates rates = features().is_processor ? Rates{2e9, 2e9}
+                      : features().is_large   ? Rates{1e11, 1e12}
+                                              : Rates{4e10, 4e11};
+  c.cost = 4e-6 + bytes / rates.bytes + multiply_adds / rates.multiply_adds;
 }
 
 std::optional<Function> function_of(const ir::OpCall& call) {

@@ -19,10 +19,17 @@ void compile(const format::ModelFile& file, const std::string& name, const std::
   api::unwrap(format::write_folder(api::unwrap(compiler::compile(file, name, espresso)), destination));
 }
 
+/// Opens a model to compile it. Apple's compiler copies every text of a package.
+format::ModelFile open_source(const std::string& path) {
+  format::OpenOptions options;
+  options.verbatim_texts = true;
+  return api::unwrap(format::open_model(path, options));
+}
+
 }  // namespace
 
 void compile_model(const std::string& path, const std::string& destination, bool espresso) {
-  compile(api::unwrap(format::open_model(path)), compiler::model_name(path), destination, espresso);
+  compile(open_source(path), compiler::model_name(path), destination, espresso);
 }
 
 void compile_model(const ModelAsset& asset, const std::string& destination) {
@@ -65,7 +72,7 @@ std::map<std::string, std::string> generate_interface(const std::string& path, c
 }
 
 std::string model_metadata(const std::string& path) {
-  return api::unwrap(compiler::metadata_of(api::unwrap(format::open_model(path)), compiler::model_name(path))).dump(2);
+  return api::unwrap(compiler::metadata_of(open_source(path), compiler::model_name(path))).dump(2);
 }
 
 }  // namespace moka

@@ -21,6 +21,7 @@ namespace {
 
 using format::Analytics;
 using format::CoreMLData;
+using import::ImportOptions;
 using import::ModelDescription;
 
 constexpr int max_pipeline_depth = 16;
@@ -85,7 +86,8 @@ void set_version(CoreMLData& data) {
 Status compile_program(const Part& part, Compiled& out) {
   import::ModelDescription description = MOKA_TRY(import::describe(part.model, part.file));
   ir::Program own;
-  if (part.program == nullptr) own = MOKA_TRY(import::import_program(part.model, part.file, {}, description));
+  if (part.program == nullptr)
+    own = MOKA_TRY(import::import_program(part.model, part.file, ImportOptions::for_writing(), description));
   ir::Program& program = part.program != nullptr ? *part.program : own;
   add_program_facts(program, description, part.model.description().functions_size() > 0, out.facts);
   prepare_text(program, description);
@@ -203,7 +205,7 @@ Result<nlohmann::json> described_metadata(const format::ModelFile& file, const s
     facts.model_type["structure"].push_back(model_type_json(import::model_type(*stage.model, stage.file)));
   add_network_facts(file.spec(), file, facts);
   if (import::model_type(file.spec(), file) == import::kMLProgram) {
-    const ir::Program program = MOKA_TRY(import::import_program(file, {}, description));
+    const ir::Program program = MOKA_TRY(import::import_program(file, ImportOptions::for_writing(), description));
     add_program_facts(program, description, file.spec().description().functions_size() > 0, facts);
   }
   return metadata(as_described(file, description), facts);
@@ -214,17 +216,19 @@ Result<nlohmann::json> described_metadata(const format::ModelFile& file, const s
 Result<Files> compile(const format::ModelFile& file, const std::string& name, bool espresso) {
   if (file.compiled() != nullptr)
     return fail(ErrorCode::invalid_argument, "'", file.path(), "': expected a model to compile, got a compiled one");
-  // A model that cannot be imported could not be loaded after compilation either.
-  import::ImportedModel imported = MOKA_TRY(import::import_model(file, {}));
+  // A model that cannot be imported could not be loaded after compilation either. What only the application or Apple's
+  // systems have is needed when the compiled model is loaded.
+  import::ImportedModel imported = MOKA_TRY(import::import_model(file, ImportOptions::for_writing()));
   const bool program = file.spec().has_mlprogram();
+  const Bytes specification = MOKA_TRY(file.described_raw());
   Compiled out =
-      MOKA_TRY(compile_part({file.spec(), file, file.raw(), program ? &imported.program : nullptr, espresso}, 0));
+      MOKA_TRY(compile_part({file.spec(), file, specification, program ? &imported.program : nullptr, espresso}, 0));
   out.facts.class_name = class_name(name);
   out.files["coremldata.bin"] = Bytes::from(format::write_coremldata(out.data));
   out.files["metadata.json"] = Bytes::from(metadata(as_described(file, imported.description), out.facts).dump(2));
-  const bool package = file.container() == format::Container::mlpackage;
-  out.analytics.push_back(
-      {"SpecificationDetails", {{"modelHash", format::hash(file.raw())}, {"modelName", package ? "model" : name}}});
+  const std::string& inside = file.specification_name();
+  out.analytics.push_back({"SpecificationDetails",
+                           {{"modelHash", format::hash(file.raw())}, {"modelName", inside.empty() ? name : inside}}});
   out.files["analytics/coremldata.bin"] = Bytes::from(format::write_analytics(out.analytics));
   return std::move(out.files);
 }

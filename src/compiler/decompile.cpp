@@ -51,7 +51,8 @@ class Decompiler {
   Result<std::string> program(const format::ModelFile& file, const std::string& prefix) {
     out.has_program = true;
     const import::ModelDescription description = MOKA_TRY(import::describe_model(file));
-    const ir::Program program = MOKA_TRY(import::import_program(file, {}, description));
+    const ir::Program program =
+        MOKA_TRY(import::import_program(file, import::ImportOptions::for_writing(), description));
     proto::Model model = head_of(file);
     std::map<std::string, std::string> names;
     MessageOptions options;

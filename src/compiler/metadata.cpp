@@ -174,7 +174,8 @@ json metadata(const import::ModelDescription& d, const ModelFacts& facts) {
            {"userDefinedMetadata", d.user_defined},
            {"availability", availability(d.specification_version)},
            {"inputSchema", schemas(f.inputs)},
-           {"outputSchema", schemas(f.outputs)}};
+           {"outputSchema", schemas(f.outputs)},
+           {"stateSchema", schemas(f.states)}};
   const std::pair<const char*, const std::string*> texts[] = {{"shortDescription", &d.short_description},
                                                               {"author", &d.author},
                                                               {"license", &d.license},
@@ -185,7 +186,6 @@ json metadata(const import::ModelDescription& d, const ModelFacts& facts) {
   if (facts.has_program) {
     out["mlProgramOperationTypeHistogram"] = facts.program.histogram;
     out["computePrecision"] = precision(facts.program.compute);
-    out["stateSchema"] = schemas(f.states);
     if (!facts.program.storage.empty()) out["storagePrecision"] = precision(facts.program.storage);
   }
   if (!facts.layers.empty()) {

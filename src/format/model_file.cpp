@@ -5,8 +5,10 @@
 #include <system_error>
 
 #include "format/file_kind.h"
+#include "format/message/message.h"
 #include "format/mlmodel/payload_filler.h"
 #include "format/mlmodel/unknown_fields.h"
+#include "format/mlmodelc/write.h"
 #include "format/model_file_rep.h"
 #include "format/path_guard.h"
 #include "format/proto/model.pb.h"
@@ -75,9 +77,18 @@ const Bytes& ModelFile::mil_text() const { return rep_->mil_text; }
 const WeightStore& ModelFile::weights() const { return rep_->weights; }
 std::span<const ModelFile> ModelFile::children() const { return rep_->children; }
 std::span<const PackageItem> ModelFile::package_items() const { return rep_->items; }
+const std::string& ModelFile::specification_name() const { return rep_->specification_name; }
 const std::string& ModelFile::remark() const { return rep_->remark; }
 bool ModelFile::encrypted() const { return rep_->encrypted; }
 const CompiledInfo* ModelFile::compiled() const { return rep_->compiled.get(); }
+
+Result<Bytes> ModelFile::described_raw() const {
+  if (!rep_->overlaid) return raw();
+  Message model = MOKA_TRY(Message::parse("Model", raw()));
+  const Bytes description = Bytes::from(serialize(spec().description()));
+  MOKA_TRY(model.set("description", MOKA_TRY(Message::parse("ModelDescription", description))));
+  return MOKA_TRY(model.serialize()).joined();
+}
 
 std::vector<ModelFile::Stage> ModelFile::stages(const proto::Model& model) const {
   std::vector<Stage> out;

@@ -42,6 +42,8 @@ struct OpenOptions {
   bool any_kind = false;
   /// Opens encrypted models. Null: the default source or the environment (format/keys.h).
   KeySource keys = nullptr;
+  /// Keeps the text "--", which Xcode writes into packages for a missing text, as Apple's compiler does.
+  bool verbatim_texts = false;
 };
 
 /// The numbers of a neural network's weight. `bytes` is little-endian and may be unaligned.
@@ -96,6 +98,10 @@ class ModelFile {
   /// The stages of a compiled pipeline, in order; empty for other models.
   std::span<const ModelFile> children() const;
   std::span<const PackageItem> package_items() const;
+  /// The name of a package's specification file without the extension, usually "model"; empty for other models.
+  const std::string& specification_name() const;
+  /// The bytes of the specification, with the texts that a package keeps beside it.
+  Result<Bytes> described_raw() const;
   /// A note about the file for the user; usually empty.
   const std::string& remark() const;
   /// Whether the model is in an encrypted file. Its parts must not be written to disk.

@@ -18,6 +18,8 @@ struct ModelFile::Rep {
   WeightStore weights;
   std::vector<ModelFile> children;
   std::vector<PackageItem> items;
+  std::string specification_name;
+  bool overlaid = false;  ///< texts of a package replaced those of the specification
   std::shared_ptr<CompiledInfo> compiled;
   std::string remark;
   bool encrypted = false;

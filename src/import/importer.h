@@ -54,6 +54,15 @@ struct ImportOptions {
   /// The sizes of flexible inputs, by name: the program is for these. Empty: for all allowed sizes, if that is
   /// possible.
   std::map<std::string, ir::Shape> sizes;
+  /// The model is checked or written, and never run: custom layers, custom and linked models, and models of Apple's
+  /// systems become placeholders, whatever the process has registered.
+  bool placeholders = false;
+  /// For a program that is written, not run.
+  static ImportOptions for_writing() {
+    ImportOptions out;
+    out.placeholders = true;
+    return out;
+  }
 };
 
 /// Neural networks that only make sense for sequences (e.g. with a dense layer over all steps of a padded sequence) are
@@ -97,6 +106,8 @@ ir::Type without_rows(const ir::Type& rows);
 
 /// Decodes the ModelDescription of a specification, which is that of `file` or part of it (import/description.cpp).
 Result<ModelDescription> describe(const proto::Model& model, const format::ModelFile& file);
+/// Error malformed: an array of the description has no data type, which only those between models may lack.
+Status check_dtypes(const ModelDescription& description);
 /// The same without class labels, for a model that may be malformed. Skips features that cannot be read and records the
 /// reason in `faults`.
 ModelDescription describe_readable(const proto::Model& model, const format::ModelFile& file,

@@ -62,7 +62,10 @@ std::vector<ir::Tensor> labels_of(const M& m) {
   if (m.has_stringclasslabels()) {
     const auto& v = m.stringclasslabels().vector();
     out.push_back(ir::Tensor::strings(ir::Shape{v.size()}, {v.begin(), v.end()}));
-  } else if (m.has_int64classlabels()) {
+    return out;
+  }
+  if constexpr (requires { m.int64classlabels(); }) {
+    if (!m.has_int64classlabels()) return out;
     const auto& v = m.int64classlabels().vector();
     auto t = ir::Tensor::zeros(ir::DType::int64, ir::Shape{v.size()});
     if (!t.ok()) return out;
@@ -107,6 +110,7 @@ Result<std::vector<ir::Tensor>> find_labels(const proto::Model& model, const for
     case proto::Model::kTreeEnsembleClassifier: return labels_of(model.treeensembleclassifier());
     case proto::Model::kNeuralNetworkClassifier: return labels_of(model.neuralnetworkclassifier());
     case proto::Model::kKNearestNeighborsClassifier: return distinct(labels_of(model.knearestneighborsclassifier()));
+    case proto::Model::kTextClassifier: return labels_of(model.textclassifier());
     case proto::Model::kNonMaximumSuppression: return labels_of(model.nonmaximumsuppression());
     case proto::Model::kPipelineClassifier:
     case proto::Model::kPipeline: break;

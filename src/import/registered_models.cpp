@@ -65,6 +65,33 @@ const FeatureDescription* same(const std::vector<FeatureDescription>& all, size_
   return all.size() == of.size() ? &of[i] : nullptr;
 }
 
+/// The values of the inputs, and in `given` their descriptions. Optional inputs may be missing.
+Result<std::vector<Value*>> inputs_of(const FunctionDescription& function, const Features& features,
+                                      std::vector<FeatureDescription>& given) {
+  std::vector<Value*> out;
+  for (const FeatureDescription& f : function.inputs) {
+    const auto it = features.find(f.name);
+    if (it == features.end()) {
+      if (f.optional) continue;
+      return fail(ErrorCode::not_found, "input '", f.name, "' has no value");
+    }
+    out.push_back(it->second);
+    given.push_back(f);
+  }
+  return out;
+}
+
+/// The operation of an instance, whose outputs are those of the function.
+Status append(std::shared_ptr<const ir::Registered> instance, const std::string& name, std::vector<Value*> inputs,
+              const FunctionDescription& function, const ImportContext& context, ir::Builder& builder,
+              Features& features) {
+  ir::OpSpec op = ir::registered_spec(std::move(instance), name, std::move(inputs));
+  op.name = context.prefix + name;
+  const ir::Op* made = MOKA_TRY(builder.append(std::move(op)));
+  for (size_t i = 0; i < function.outputs.size(); i++) features[function.outputs[i].name] = made->output(i);
+  return {};
+}
+
 }  // namespace
 
 void register_model(const std::string& name, RegisteredModel entry) {
@@ -181,24 +208,23 @@ Status import_registered(const RegisteredModel& entry, CustomModelSpec spec, con
     const format::ModelFile file = MOKA_TRY_IN(format::open_model(entry.path, {context.options.budget}), what);
     return import_other(file, function, what, context, builder, features);
   }
-  std::vector<Value*> inputs;
   std::vector<FeatureDescription> given;
-  for (const FeatureDescription& f : function.inputs) {
-    const auto it = features.find(f.name);
-    if (it == features.end()) {
-      if (f.optional) continue;
-      return fail(ErrorCode::not_found, "custom model '", name, "': input '", f.name, "' has no value");
-    }
-    inputs.push_back(it->second);
-    given.push_back(f);
-  }
+  std::vector<Value*> inputs = MOKA_TRY_IN(inputs_of(function, features, given), cat("custom model '", name, "'"));
   if (function.outputs.empty()) return fail(ErrorCode::malformed, "custom model '", name, "' without outputs");
   spec.function.inputs = std::move(given);
-  ir::OpSpec op = ir::registered_spec(MOKA_TRY(entry.make(std::move(spec))), name, std::move(inputs));
-  op.name = context.prefix + name;
-  const ir::Op* made = MOKA_TRY(builder.append(std::move(op)));
-  for (size_t i = 0; i < function.outputs.size(); i++) features[function.outputs[i].name] = made->output(i);
-  return {};
+  return append(MOKA_TRY(entry.make(std::move(spec))), name, std::move(inputs), function, context, builder, features);
+}
+
+Status import_placeholder(const proto::Model& model, const std::string& what, const ImportContext& context,
+                          ir::Builder& builder, Features& features) {
+  const FunctionDescription function = MOKA_TRY(function_of(model, context));
+  std::vector<FeatureDescription> given;
+  std::vector<Value*> inputs = MOKA_TRY_IN(inputs_of(function, features, given), what);
+  if (function.outputs.empty()) return fail(ErrorCode::malformed, what, " without outputs");
+  std::vector<Type> types;
+  for (const FeatureDescription& f : function.outputs)
+    types.push_back(MOKA_TRY_IN(boundary_type(f, true), cat(what, ", output '", f.name, "'")));
+  return append(ir::placeholder(what, std::move(types)), what, std::move(inputs), function, context, builder, features);
 }
 
 }  // namespace moka::import

@@ -43,6 +43,10 @@ Result<FunctionDescription> function_of(const proto::Model& model, const ImportC
 /// registered file has other inputs or outputs); those of its import.
 Status import_registered(const RegisteredModel& entry, CustomModelSpec spec, const ImportContext& context,
                          ir::Builder& builder, Features& features);
+/// Imports a placeholder of `model`, which gives what the description says (ImportOptions::placeholders). `what` names
+/// it.
+Status import_placeholder(const proto::Model& model, const std::string& what, const ImportContext& context,
+                          ir::Builder& builder, Features& features);
 /// Imports the model of another file in the place of one that `outer` describes. `what` names it in errors.
 Status import_other(const format::ModelFile& file, const FunctionDescription& outer, const std::string& what,
                     const ImportContext& context, ir::Builder& builder, Features& features);

@@ -128,13 +128,17 @@ std::shared_ptr<const RegisteredClass> registered_class(RegisteredKind kind, std
 std::vector<std::string> registered_names(RegisteredKind kind);
 
 /// The moka_registered operation for a `spec` whose operation is not in the table; nullopt: it is not registered.
-/// `attributes`: those of the source, which describe coremltools' operation `custom_layer`. Error unsupported: the
-/// class of a `custom_layer` is not registered.
+/// `attributes`: those of the source, which describe coremltools' operation `custom_layer`. `placeholders`: a
+/// `custom_layer` becomes a placeholder. Error unsupported: the class of a `custom_layer` is not registered.
 Result<std::optional<OpSpec>> registered_operation(Builder& builder, const OpSpec& spec,
-                                                   const std::map<std::string, Constant>& attributes);
+                                                   const std::map<std::string, Constant>& attributes,
+                                                   bool placeholders = false);
 /// The moka_registered operation of an instance. The caller adds names and types.
 OpSpec registered_spec(std::shared_ptr<const Registered> instance, std::string class_name, std::vector<Value*> inputs,
                        std::shared_ptr<const RegisteredSource> source = nullptr);
+/// Takes the place of an implementation in a program that is checked or written, and never run. Its outputs have
+/// `types`. Running it is error unsupported.
+std::shared_ptr<const Registered> placeholder(std::string what, std::vector<Type> types);
 /// The end of an error, which says how to register the class: "no implementation of it is registered (...)".
 std::string register_hint(std::string_view function);
 

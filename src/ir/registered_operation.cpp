@@ -122,7 +122,25 @@ std::shared_ptr<const RegisteredSource> source_of(const OpSpec& spec, const std:
   return out;
 }
 
+class Placeholder : public Registered {
+ public:
+  Placeholder(std::string what, std::vector<Type> types) : what_(std::move(what)), types_(std::move(types)) {}
+  const std::string& what() const override { return what_; }
+  Result<std::vector<Type>> infer(std::span<const Arg>, std::span<const Type>) const override { return types_; }
+  Result<RegisteredPlan> plan(std::span<const Type>, std::span<const Type>, int) const override { return refused(); }
+  Status run(const RegisteredCall&) const override { return refused(); }
+
+ private:
+  Error refused() const { return fail(ErrorCode::unsupported, what_, ": a placeholder, which does not run"); }
+  std::string what_;
+  std::vector<Type> types_;
+};
+
 }  // namespace
+
+std::shared_ptr<const Registered> placeholder(std::string what, std::vector<Type> types) {
+  return std::make_shared<Placeholder>(std::move(what), std::move(types));
+}
 
 std::string register_hint(std::string_view function) {
   return cat("no implementation of it is registered (", function, " in C++, C or Python, or moka --plugin)");
@@ -139,7 +157,8 @@ OpSpec registered_spec(std::shared_ptr<const Registered> instance, std::string c
 }
 
 Result<std::optional<OpSpec>> registered_operation(Builder& builder, const OpSpec& spec,
-                                                   const std::map<std::string, Constant>& attributes) {
+                                                   const std::map<std::string, Constant>& attributes,
+                                                   bool placeholders) {
   RegisteredSpec said;
   Order order;
   std::shared_ptr<const RegisteredClass> entry;
@@ -148,9 +167,11 @@ Result<std::optional<OpSpec>> registered_operation(Builder& builder, const OpSpe
     said.description = MOKA_TRY(text_attribute(attributes, "description"));
     order.inputs = MOKA_TRY(names_attribute(attributes, "input_order"));
     order.weights = MOKA_TRY(names_attribute(attributes, "weights"));
-    entry = registered_class(RegisteredKind::layer, said.class_name);
-    if (entry == nullptr) entry = registered_class(RegisteredKind::operation, said.class_name);
-    if (entry == nullptr)
+    if (!placeholders) {
+      entry = registered_class(RegisteredKind::layer, said.class_name);
+      if (entry == nullptr) entry = registered_class(RegisteredKind::operation, said.class_name);
+    }
+    if (entry == nullptr && !placeholders)
       return fail(ErrorCode::unsupported, "custom layer '", said.class_name, "'",
                   said.description.empty() ? "" : cat(" (", said.description, ")"), ": ",
                   register_hint("register_layer"));
@@ -173,8 +194,10 @@ Result<std::optional<OpSpec>> registered_operation(Builder& builder, const OpSpe
   said.declared = spec.declared;
   const std::string class_name = said.class_name;
   auto source = source_of(spec, sorted.inputs);
-  OpSpec out =
-      registered_spec(MOKA_TRY(entry->make(std::move(said))), class_name, std::move(sorted.inputs), std::move(source));
+  std::shared_ptr<const Registered> instance = entry == nullptr
+                                                   ? placeholder(cat("custom layer '", class_name, "'"), spec.declared)
+                                                   : MOKA_TRY(entry->make(std::move(said)));
+  OpSpec out = registered_spec(std::move(instance), class_name, std::move(sorted.inputs), std::move(source));
   out.name = spec.name;
   out.output_names = spec.output_names;
   out.declared = spec.declared;

@@ -180,7 +180,8 @@ class Reader {
     } else {
       OpSpec spec = spec_of(s);
       if (table_.find(s.op) == nullptr)
-        if (auto registered = MOKA_TRY_IN(registered_operation(builder, spec, s.attributes), lexer_.place(s.start)))
+        if (auto registered = MOKA_TRY_IN(registered_operation(builder, spec, s.attributes, options_.placeholders),
+                                          lexer_.place(s.start)))
           spec = std::move(*registered);
       op = MOKA_TRY_IN(builder.append(std::move(spec)), lexer_.place(s.start));
     }

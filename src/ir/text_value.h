@@ -22,6 +22,7 @@ struct TextOptions {
   BlobResolver blob;                                    ///< empty: text that refers to files is refused
   MemoryBudget* budget = nullptr;                       ///< charged for literals; null: no limit
   const std::map<std::string, Shape>* sizes = nullptr;  ///< of flexible inputs of functions; may be null
+  bool placeholders = false;                            ///< see registered_operation
 };
 
 /// `type` with the sizes of the input `name`, where it has that rank and leaves those sizes open.

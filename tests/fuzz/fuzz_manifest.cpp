@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (!moka::format::normalise_inside(item.path).ok()) std::abort();
   moka::proto::ModelDescription description;
   description.add_input()->set_name("x");
-  (void)moka::format::apply_metadata_overlay(bytes, description).ok();
-  (void)moka::format::apply_feature_overlay(bytes, description).ok();
+  (void)moka::format::apply_metadata_overlay(bytes, true, description).ok();
+  (void)moka::format::apply_feature_overlay(bytes, true, description).ok();
   return 0;
 }

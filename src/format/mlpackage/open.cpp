@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "format/mlpackage/manifest.h"
 #include "format/mlpackage/overlay.h"
 #include "format/model_file_rep.h"
@@ -6,16 +8,20 @@
 namespace moka::format {
 namespace {
 
-Status apply_overlays(const ModelFolder& folder, const std::string& data, const Manifest& manifest,
-                      proto::ModelDescription& description) {
+/// Returns whether there are overlays.
+Result<bool> apply_overlays(const ModelFolder& folder, const std::string& data, const Manifest& manifest, bool verbatim,
+                            proto::ModelDescription& description) {
+  bool any = false;
   for (const PackageItem& item : manifest.items) {
     bool metadata = item.description == "External Metadata Overlay";
     bool features = item.description == "External FeatureDescription Overlay";
     if (!metadata && !features) continue;
     Bytes json = MOKA_TRY(folder.read(MOKA_TRY(folder.resolve(data, item.path))));
-    MOKA_TRY(metadata ? apply_metadata_overlay(json, description) : apply_feature_overlay(json, description));
+    MOKA_TRY(metadata ? apply_metadata_overlay(json, verbatim, description)
+                      : apply_feature_overlay(json, verbatim, description));
+    any = true;
   }
-  return {};
+  return any;
 }
 
 Result<ModelFile> open_package(const std::string& path, const ModelFolder& folder, const OpenOptions& options) {
@@ -38,7 +44,9 @@ Result<ModelFile> open_package(const std::string& path, const ModelFolder& folde
                 "' is a folder; supported is a specification file (.mlmodel)");
   rep->raw = MOKA_TRY(folder.read(model));
   MOKA_TRY_IN(decode_file(rep->raw, options, *rep), cat("'", root, "'"));
-  MOKA_TRY(apply_overlays(folder, data, manifest, *rep->decoded.model->mutable_description()));
+  rep->overlaid = MOKA_TRY(
+      apply_overlays(folder, data, manifest, options.verbatim_texts, *rep->decoded.model->mutable_description()));
+  rep->specification_name = std::filesystem::path(root).stem().string();
   const std::string around = ModelFolder::parent(root);
   rep->weights = WeightStore::in_folder(folder, around.empty() ? data : MOKA_TRY(folder.resolve(data, around)));
   rep->items = std::move(manifest.items);

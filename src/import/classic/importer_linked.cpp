@@ -70,6 +70,8 @@ Status import_linked(const Model& model, const ImportContext& context, ir::Build
   const auto& link = model.linkedmodel().linkedmodelfile();
   const std::string name = link.linkedmodelfilename().defaultvalue();
   if (name.empty()) return fail(ErrorCode::malformed, "model type linkedModel: it names no file");
+  if (context.options.placeholders)
+    return import_placeholder(model, cat("linked model '", name, "'"), context, builder, features);
   const std::string path =
       MOKA_TRY_IN(find(name, link.linkedmodelsearchpath().defaultvalue(), context.file), "model type linkedModel");
   const std::string what = cat("linked model '", path, "'");
@@ -82,6 +84,7 @@ Status import_serialized(const Model& model, const ImportContext& context, ir::B
   const std::string what = cat("serialized model '", m.identifier(), "'");
   const Bytes bytes = Bytes::from(m.model());
   auto file = format::open_model_bytes(bytes, {}, {context.options.budget});
+  if (!file.ok() && context.options.placeholders) return import_placeholder(model, what, context, builder, features);
   if (!file.ok())
     return fail(ErrorCode::unsupported, what, ": its ", m.model().size(),
                 " bytes are of a form that is not known; expected a specification: ", file.error().to_string());

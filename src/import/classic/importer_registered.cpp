@@ -129,10 +129,15 @@ Status import_sound(const Model& model, const ImportContext& context, ir::Builde
 
 Status import_part(Part part, const Model& model, const ImportContext& context, ir::Builder& builder,
                    Features& features) {
+  constexpr std::string_view kSound = "soundAnalysisPreprocessing";
+  if (context.options.placeholders) {
+    if (part.type == kSound) return import_sound(model, context, builder, features);
+    MOKA_TRY(check_elements(part, MOKA_TRY(function_of(model, context))));
+    return import_placeholder(model, cat("model type ", part.name()), context, builder, features);
+  }
   auto entry = registered_model(part.name());
   if (entry == nullptr) entry = registered_model(part.type);
-  if (entry == nullptr && part.type == "soundAnalysisPreprocessing")
-    return import_sound(model, context, builder, features);
+  if (entry == nullptr && part.type == kSound) return import_sound(model, context, builder, features);
   if (entry == nullptr) {
     const std::string kind = part.type.substr(0, part.type.find('.'));
     const std::string size = part.elements == 0 ? "" : cat(" that gives ", part.elements, " elements");
@@ -160,15 +165,19 @@ Result<Constant> parameter(const proto::CustomModel::CustomModelParamValue& v) {
 
 Status import_custom(const Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
   const proto::CustomModel& m = model.custommodel();
+  std::map<std::string, Constant> parameters;
+  for (const auto& [key, value] : m.parameters())
+    parameters.emplace(key,
+                       MOKA_TRY_IN(parameter(value), cat("custom model '", m.classname(), "', parameter '", key, "'")));
+  if (context.options.placeholders)
+    return import_placeholder(model, cat("custom model '", m.classname(), "'"), context, builder, features);
   const auto entry = registered_model(m.classname());
   if (entry == nullptr)
     return fail(ErrorCode::unsupported, "model type customModel '", m.classname(), "'",
                 m.description().empty() ? "" : cat(" (", m.description(), ")"), ": it is code of the application; ",
                 ir::register_hint("register_model"));
-  CustomModelSpec spec{m.classname(), m.description(), {}, MOKA_TRY(function_of(model, context))};
-  for (const auto& [key, value] : m.parameters())
-    spec.parameters.emplace(
-        key, MOKA_TRY_IN(parameter(value), cat("custom model '", m.classname(), "', parameter '", key, "'")));
+  const FunctionDescription function = MOKA_TRY(function_of(model, context));
+  CustomModelSpec spec{m.classname(), m.description(), std::move(parameters), function};
   return import_registered(*entry, std::move(spec), context, builder, features);
 }
 

@@ -157,7 +157,7 @@ class OpImporter {
     spec.other_float_allowed = op_.type() != "cast";
     if (op_.blocks_size() == 0) {
       if (builder_.table().find(op_.type()) == nullptr)
-        if (auto registered = MOKA_TRY(registered_operation(builder_, spec, attributes_)))
+        if (auto registered = MOKA_TRY(registered_operation(builder_, spec, attributes_, source_.placeholders)))
           spec = std::move(*registered);
       return builder_.append(std::move(spec));
     }

@@ -60,10 +60,12 @@ Result<Program> from_messages(const mil::Program& message, const ProgramSource& 
   return program;
 }
 
-Result<Program> from_text(const format::ModelFile& file, const ProgramSource& source) {
+Result<Program> from_text(const ProgramSource& source) {
+  const format::ModelFile& file = source.file;
   TextOptions options;
   options.budget = source.budget;
   options.sizes = source.sizes;
+  options.placeholders = source.placeholders;
   options.blob = [&](std::string_view path, uint64_t offset, const Type& type) {
     return import_blob(file.weights(), path, offset, type);
   };
@@ -102,7 +104,7 @@ namespace {
 
 Result<Program> read_program(const proto::Model& model, const format::ModelFile& file, const ProgramSource& source) {
   if (model.has_mlprogram()) return from_messages(model.mlprogram(), source);
-  if (&model == &file.spec() && !file.mil_text().empty()) return from_text(file, source);
+  if (&model == &file.spec() && !file.mil_text().empty()) return from_text(source);
   return fail(ErrorCode::malformed, "expected an ML program, got none");
 }
 
@@ -110,7 +112,7 @@ Result<Program> read_program(const proto::Model& model, const format::ModelFile&
 
 Result<Program> import_program(const proto::Model& model, const format::ModelFile& file, const ImportOptions& options,
                                const ModelDescription& description) {
-  const ProgramSource source{file, options.budget.get(), &options.sizes};
+  const ProgramSource source{file, options.budget.get(), &options.sizes, options.placeholders};
   const auto reading = file.weights().read_files();
   Result<Program> read = read_program(model, file, source);
   // The whole file is missing, so the error names the file and not the first operation that reads it.

@@ -42,6 +42,24 @@ Names inputs_of(const proto::NeuralNetwork& n) {
   return names;
 }
 
+Names outputs_of(const proto::NeuralNetworkLayer& layer) {
+  Names names;
+  for_each_inside(layer, [&](const auto& l) { names.insert(l.output().begin(), l.output().end()); });
+  return names;
+}
+
+Names inputs_of(const proto::NeuralNetworkLayer& layer) {
+  Names names;
+  for_each_inside(layer, [&](const auto& l) { names.insert(l.input().begin(), l.input().end()); });
+  return names;
+}
+
+bool has_custom(const proto::NeuralNetworkLayer& layer) {
+  bool out = false;
+  for_each_inside(layer, [&](const auto& l) { out |= l.has_custom(); });
+  return out;
+}
+
 std::vector<bool> needed(const google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>& layers, Names wanted) {
   std::vector<bool> out(static_cast<size_t>(layers.size()));
   for (int i = layers.size(); i-- > 0;) {

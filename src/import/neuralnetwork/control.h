@@ -14,6 +14,12 @@ Names outputs_of(const proto::NeuralNetwork& n);
 /// Names that a network's layers read.
 Names inputs_of(const proto::NeuralNetwork& n);
 
+/// The same for a layer, with the layers inside it.
+Names outputs_of(const proto::NeuralNetworkLayer& layer);
+Names inputs_of(const proto::NeuralNetworkLayer& layer);
+/// Whether the layer or one inside it is a custom layer.
+bool has_custom(const proto::NeuralNetworkLayer& layer);
+
 /// Marks the layers that the `wanted` blobs depend on. The other layers serve only for training, or are unused.
 std::vector<bool> needed(const google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>& layers, Names wanted);
 

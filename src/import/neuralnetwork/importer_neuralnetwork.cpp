@@ -5,6 +5,7 @@
 #include "import/neuralnetwork/control.h"
 #include "import/neuralnetwork/inputs.h"
 #include "import/neuralnetwork/network.h"
+#include "ir/registered.h"
 
 namespace moka::import {
 
@@ -69,6 +70,19 @@ Result<Value*> output_value(Network& net, Blob& blob, const proto::FeatureDescri
   return net.as(blob, Form::exact);
 }
 
+/// A value of which only the description is known.
+Result<Value*> described_value(Network& net, const proto::Model& model, const std::string& name) {
+  const ModelDescription d = MOKA_TRY(describe(model, net.context().file));
+  for (const FeatureDescription& f : d.functions[0].outputs)
+    if (f.name == name) {
+      auto instance = ir::placeholder(cat("output '", name, "'"), {MOKA_TRY(boundary_type(f, false))});
+      ir::OpSpec op = ir::registered_spec(std::move(instance), name, {});
+      op.name = net.context().prefix + name;
+      return MOKA_TRY(net.builder().append(std::move(op)))->output();
+    }
+  return fail(ErrorCode::internal, "it is not described");
+}
+
 Result<ir::Constant> labels_of(const proto::NeuralNetworkClassifier& c) {
   std::vector<ir::Constant> parts;
   ir::Type element = ir::Type::scalar(DType::string);
@@ -129,6 +143,7 @@ Status add_layers(Network& net, const Layers& layers, const proto::Model& model)
 
 Status add_blobs(Network& net, const proto::Model& model, const Features& features) {
   const Parts parts = parts_of(model);
+  net.exact_arrays = parts.exact_arrays;
   for (const auto& feature : model.description().input()) {
     auto it = features.find(feature.name());
     if (it == features.end())
@@ -153,7 +168,9 @@ Status import_network(const proto::Model& model, const ImportContext& context, i
     auto it = net.blobs.find(name);
     if (it == net.blobs.end())
       return fail(ErrorCode::malformed, "output '", name, "' is described, but no layer gives it");
-    features[name] = MOKA_TRY_IN(output_value(net, it->second, feature), cat("output '", name, "'"));
+    features[name] =
+        MOKA_TRY_IN(it->second.placeholder ? described_value(net, model, name) : output_value(net, it->second, feature),
+                    cat("output '", name, "'"));
   }
   return {};
 }

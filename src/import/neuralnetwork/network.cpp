@@ -187,7 +187,7 @@ Status Network::add(const proto::NeuralNetworkLayer& layer) {
   // Layers of branches and loops are inside another one.
   auto outer = std::exchange(
       builder_->source, std::make_shared<const ir::SourceOp>(ir::SourceOp{layer.name(), std::string(import->name)}));
-  Status s = import->import(l);
+  Status s = context_->options.placeholders ? add_placeholder(l, import->import) : import->import(l);
   builder_->source = std::move(outer);
   if (!s.ok()) return std::move(s.error()).in(l.place());
   if (record != nullptr) (*record)[&layer].outputs = sizes_of(layer.output(), blobs);

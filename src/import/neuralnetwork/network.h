@@ -42,6 +42,8 @@ struct Blob {
   std::vector<Dim> dims;
   Value* forms[3] = {};
   bool scalar = false;  ///< a scalar, stored with the one dimension that blobs must have; expandDims ignores it
+  /// Its sizes may be unknown, because a custom layer became a placeholder (ImportOptions::placeholders).
+  bool placeholder = false;
 
   /// False: the rank is known only at run time, and `dims` is empty.
   bool is_ranked() const;
@@ -62,6 +64,8 @@ bool all_known(std::span<const Dim> dims);
 /// Product of known dimensions; kAnyDim when one is unknown or the product overflows.
 int64_t product(std::span<const Dim> dims);
 
+class Layer;
+
 /// The blobs in scope and the builder that layers append to.
 class Network {
  public:
@@ -72,6 +76,7 @@ class Network {
   const ImportContext& context() const { return *context_; }
   ir::Builder& builder() const { return *builder_; }
   std::map<std::string, Blob, std::less<>> blobs;
+  bool exact_arrays = false;  ///< blobs have their own ranks, not rank 5
 
   /// Imports all layers in order.
   Status add(const google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>& layers);
@@ -103,6 +108,9 @@ class Network {
  private:
   /// `form` of a blob of unknown rank.
   Result<Value*> fold(Blob& blob, Form form);
+  /// add, for a layer that is, contains or reads a placeholder. A layer that cannot be imported without knowing the
+  /// sizes is one, too.
+  Status add_placeholder(Layer& layer, Status (*import)(Layer& layer));
 
   const ImportContext* context_;
   ir::Builder* builder_;

@@ -56,8 +56,9 @@ Result<Form> form_of(Layer& l, const ir::Registered& instance) {
 
 Status custom(Layer& l) {
   const auto& p = l.p.custom();
-  const auto entry = ir::registered_class(ir::RegisteredKind::layer, p.classname());
-  if (entry == nullptr)
+  const bool checked = l.net.context().options.placeholders;
+  const auto entry = checked ? nullptr : ir::registered_class(ir::RegisteredKind::layer, p.classname());
+  if (entry == nullptr && !checked)
     return l.unsupported(cat("custom layer '", p.classname(), "'",
                              p.description().empty() ? "" : cat(" (", p.description(), ")"), ": ",
                              ir::register_hint("register_layer")));
@@ -70,6 +71,10 @@ Status custom(Layer& l) {
     spec.parameters.emplace(key, MOKA_TRY_IN(parameter(value), cat("parameter '", key, "'")));
   for (int i = 0; i < p.weights_size(); i++)
     spec.weights.push_back(MOKA_TRY(weight(l, p.weights(i), cat("weight", i))));
+  if (checked) {
+    for (int i = 0; i < l.inputs(); i++) MOKA_TRY(l.any_blob(i));
+    return l.unsupported("a layer whose sizes only its class knows");
+  }
   spec.input_count = static_cast<size_t>(l.inputs());
   spec.output_count = static_cast<size_t>(l.outputs());
   const auto instance = MOKA_TRY(entry->make(std::move(spec)));

@@ -39,8 +39,7 @@ Result<DType> array_dtype(const proto::ArrayFeatureType& array) {
     case proto::ArrayFeatureType::DOUBLE: return DType::fp64;
     case proto::ArrayFeatureType::INT32: return DType::int32;
     case proto::ArrayFeatureType::INT8: return DType::int8;
-    case proto::ArrayFeatureType::INVALID_ARRAY_DATA_TYPE:
-      return fail(ErrorCode::malformed, "multi-array: its data type is not specified");
+    case proto::ArrayFeatureType::INVALID_ARRAY_DATA_TYPE: return DType::fp64;
     default: return fail(ErrorCode::malformed, "multi-array: unknown data type ", static_cast<int>(array.datatype()));
   }
 }
@@ -61,6 +60,7 @@ Result<std::vector<int64_t>> sizes_of(const Sizes& sizes, std::string_view what)
 Result<MultiArrayConstraint> array_of(const proto::ArrayFeatureType& array) {
   MultiArrayConstraint out;
   out.dtype = MOKA_TRY(array_dtype(array));
+  out.has_dtype = array.datatype() != proto::ArrayFeatureType::INVALID_ARRAY_DATA_TYPE;
   out.shape = MOKA_TRY(sizes_of(array.shape(), "shape of a multi-array"));
   if (array.has_shaperange()) {
     const auto& ranges = array.shaperange().sizeranges();
@@ -161,6 +161,13 @@ Result<FeatureDescription> feature_of(const proto::FeatureDescription& f) {
   return out;
 }
 
+/// Callers must know the element type of the model's own arrays.
+Status check_dtype(const FeatureDescription& f) {
+  if (f.kind == FeatureKind::multi_array && !f.array.has_dtype)
+    return fail(ErrorCode::malformed, "multi-array: its data type is not specified");
+  return {};
+}
+
 /// How to treat a feature that cannot be read: with `faults`, skip it and record the reason; without, fail.
 template <class Features>
 Result<std::vector<FeatureDescription>> features_of(const Features& features, std::string_view what,
@@ -168,6 +175,8 @@ Result<std::vector<FeatureDescription>> features_of(const Features& features, st
   std::vector<FeatureDescription> out;
   for (const auto& f : features) {
     auto feature = feature_of(f);
+    if (feature.ok() && faults != nullptr)
+      if (Status typed = check_dtype(*feature); !typed.ok()) feature = std::move(typed).error();
     if (feature.ok()) {
       out.push_back(std::move(feature).value());
       continue;
@@ -319,6 +328,14 @@ Result<ModelDescription> describe(const proto::Model& model, const format::Model
   }
   out.class_labels = MOKA_TRY(class_labels(model, nullptr));
   return out;
+}
+
+Status check_dtypes(const ModelDescription& description) {
+  for (const FunctionDescription& f : description.functions)
+    for (const auto& [what, list] : {std::pair{"input", &f.inputs}, {"output", &f.outputs}})
+      for (const FeatureDescription& feature : *list)
+        MOKA_TRY_IN(check_dtype(feature), cat(what, " '", feature.name, "'"));
+  return {};
 }
 
 Result<Type> boundary_type(const FeatureDescription& f, bool classic) {

@@ -23,6 +23,7 @@ struct SizeRange {
 /// Core ML's MLMultiArrayConstraint. `shape` is the default shape; empty when the model does not say.
 struct MultiArrayConstraint {
   ir::DType dtype = ir::DType::fp32;  ///< fp16, fp32, fp64, int32, int8
+  bool has_dtype = true;  ///< false: the file does not say it, which only arrays between models of a pipeline may do
   std::vector<int64_t> shape;
   std::vector<SizeRange> ranges;                 ///< empty, or one per dimension
   std::vector<std::vector<int64_t>> enumerated;  ///< empty, or the allowed shapes

@@ -164,6 +164,7 @@ bool has_program(const proto::Model& model, const format::ModelFile& file, int d
 
 Result<ModelDescription> describe_whole(const format::ModelFile& file) {
   ModelDescription out = MOKA_TRY_IN(describe(file.spec(), file), "model description");
+  MOKA_TRY_IN(check_dtypes(out), "model description");
   out.typed = has_program(file.spec(), file);
   out.remarks = remarks_of(file);
   return out;

@@ -125,11 +125,15 @@ Status compile_pipeline(const Part& part, int depth, Compiled& out) {
     out.data.target += cat(".", name, "v", child.data.version[0], ".", child.data.version[1], ".",
                            child.data.version[2], child.data.target);
     out.facts.has_program |= child.facts.has_program;
+    if (!child.analytics.empty())
+      out.files[name + "/analytics/coremldata.bin"] = Bytes::from(format::write_analytics(child.analytics));
     out.facts.program.add(child.facts.program);
     structure.push_back(child.facts.model_type);
   }
   out.facts.model_type["structure"] = std::move(structure);
-  out.files["modelNames/coremldata.bin"] = Bytes::from(format::write_strings(format::stage_names(part.model)));
+  // Compilers whose newest specification was 8 wrote no names.
+  if (out.data.spec_version >= 9)
+    out.files["modelNames/coremldata.bin"] = Bytes::from(format::write_strings(format::stage_names(part.model)));
   out.analytics.push_back({"PipelineModelDetails", {{"modelDimension", cat(stages.size())}}});
   return {};
 }

@@ -41,6 +41,8 @@ class Decompiler {
     size_t i = 0;
     for (const format::ModelFile& child : file.children())
       pipeline += field(1, MOKA_TRY(specification(child, cat(prefix, i++, "-"))));
+    for (const std::string& name : format::pipeline_of(file.spec())->names())
+      protozero::pbf_writer(pipeline).add_string(2, name);
     const auto type = static_cast<uint32_t>(file.spec().Type_case());
     const proto::Model head = head_of(file);
     constexpr uint32_t plain_pipeline = 202;

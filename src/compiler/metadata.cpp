@@ -34,9 +34,10 @@ std::string range_text(const SizeRange& r) {
 
 void add_array(json& out, const import::MultiArrayConstraint& a, const char* kind) {
   const std::string type = type_name(a.dtype);
+  const std::vector<int64_t> shape = a.default_shape();
   out["dataType"] = type;
-  out["shape"] = bracketed(a.shape);
-  out["formattedType"] = cat(kind, " (", type, a.shape.empty() ? "" : " ", joined(a.shape, times), ")");
+  out["shape"] = bracketed(shape);
+  out["formattedType"] = cat(kind, " (", type, shape.empty() ? "" : " ", joined(shape, times), ")");
 }
 
 void add_flexibility(json& out, const import::MultiArrayConstraint& a) {

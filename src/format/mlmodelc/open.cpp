@@ -1,6 +1,7 @@
 #include "format/espresso/specification.h"
 #include "format/file_kind.h"
 #include "format/mlmodelc/coremldata.h"
+#include "format/mlmodelc/stream.h"
 #include "format/model_file_rep.h"
 #include "format/proto/model.pb.h"
 
@@ -124,12 +125,14 @@ Result<ModelFile> open_compiled(const std::string& path, const ModelFolder& file
       return foreign_or(fail(ErrorCode::malformed, "expected MIL text, got no program"), rep->mil_text, "MIL text")
           .in("model.mil");
   } else {
-    switch (data.type) {
-      case 200: model.mutable_pipelineclassifier(); break;
-      case 201: model.mutable_pipelineregressor(); break;
-      default: model.mutable_pipeline(); break;
-    }
+    proto::Pipeline& pipeline = data.type == 200   ? *model.mutable_pipelineclassifier()->mutable_pipeline()
+                                : data.type == 201 ? *model.mutable_pipelineregressor()->mutable_pipeline()
+                                                   : *model.mutable_pipeline();
     MOKA_TRY(open_stages(folder, files, options, depth, left, data.stages, *rep));
+    if (const Bytes names = MOKA_TRY(optional_file(folder, files, "modelNames/coremldata.bin")); !names.empty()) {
+      Stream in(names, "modelNames/coremldata.bin");
+      for (std::string& name : MOKA_TRY(in.strings("names of models"))) pipeline.add_names(std::move(name));
+    }
   }
   return ModelFile(std::move(rep));
 }

@@ -3,20 +3,40 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "moka/model.h"
 
 namespace moka {
 
+/// A neural network that keeps its specification in the compiled model, because no compiled form of one of its parts is
+/// known. Only Moka reads this form.
+struct EmbeddedNetwork {
+  std::string model;   ///< its folder in the compiled model ("model0"); empty: the model itself
+  std::string layer;   ///< name of the layer; empty: the reason is not about one layer
+  std::string type;    ///< the layer's type by Core ML's name: "uniDirectionalLSTM"
+  std::string reason;  ///< what has no known form: "layers of this type"
+  std::string text;    ///< all of that in a sentence
+};
+
+struct CompilationOptions {
+  bool embed_specification = false;  ///< keep the specifications of all neural networks; none is reported
+  bool strict = false;               ///< throw unsupported, and write nothing, if a network must keep its specification
+};
+
 /// Compiles a model as coremlc does: creates the folder `destination` (X.mlmodelc, new or empty), which is complete in
-/// itself. The same model always gives the same bytes. docs/compiled-models.md describes the files. Throws what
-/// Model::load throws for a model that cannot run, invalid_argument (destination), io.
+/// itself. The same model always gives the same bytes. docs/compiled-models.md describes the files. What only the
+/// application or Apple's systems have, such as the class of a custom layer, is not needed. Throws what Model::load
+/// throws for a model that cannot run, unsupported (strict), invalid_argument (destination), io.
 ///
-/// `espresso`: a neural network whose layers Espresso can express is written as model.espresso.*, as coremlc does. This
-/// folds batch norms, so outputs differ by rounding errors. Other networks embed the specification.
-MOKA_EXPORT void compile_model(const std::string& path, const std::string& destination, bool espresso = true);
-MOKA_EXPORT void compile_model(const ModelAsset& asset, const std::string& destination);
-MOKA_EXPORT void compile_model(const ModelAssetView& asset, const std::string& destination);
+/// A neural network whose layers have a known compiled form is written as model.espresso.*, as coremlc does. This folds
+/// batch norms, so outputs differ by rounding errors. Returns the networks that keep their specification.
+MOKA_EXPORT std::vector<EmbeddedNetwork> compile_model(const std::string& path, const std::string& destination,
+                                                       const CompilationOptions& options = {});
+MOKA_EXPORT std::vector<EmbeddedNetwork> compile_model(const ModelAsset& asset, const std::string& destination,
+                                                       const CompilationOptions& options = {});
+MOKA_EXPORT std::vector<EmbeddedNetwork> compile_model(const ModelAssetView& asset, const std::string& destination,
+                                                       const CompilationOptions& options = {});
 
 /// Writes the source of a compiled model to `destination`, which must not exist: an .mlpackage folder, or an .mlmodel
 /// file for models other than ML programs. A neural network gets its compiled layers and weights, an ML program the

@@ -1,7 +1,8 @@
 """Models in memory and compiled folders."""
 
 import os
-from typing import Any, Mapping, Optional, Union
+import warnings
+from typing import Any, List, Mapping, Optional, Union
 
 from . import _files, _moka
 
@@ -47,14 +48,29 @@ def size_of(source: Union[str, ModelAsset, bytes]) -> int:
     return sum(os.path.getsize(os.path.join(folder, f)) for folder, _, files in os.walk(source) for f in files)
 
 
-def compile_model(model: Union[str, "os.PathLike[str]", ModelAsset], destination: Union[str, "os.PathLike[str]"]) -> str:
-    """Compiles a model into the folder `destination` (X.mlmodelc), which must be new or empty. The folder does not refer to
-    the source.
-
-    Returns the folder's path. Raises what loading raises; InvalidArgumentError, IOError."""
-    folder = _files.path_of(destination)
+def compile_quietly(
+    model: Union[str, "os.PathLike[str]", ModelAsset], folder: str, strict: bool = False
+) -> List[str]:
+    """Compiles a model. Returns a sentence for each network that keeps its specification."""
     if isinstance(model, ModelAsset):
-        _moka.compile_asset(model.specification, model.blobs, folder)
-    else:
-        _moka.compile_model(_files.path_of(model), folder)
+        return _moka.compile_asset(model.specification, model.blobs, folder, strict)
+    return _moka.compile_model(_files.path_of(model), folder, strict)
+
+
+def compile_model(
+    model: Union[str, "os.PathLike[str]", ModelAsset],
+    destination: Union[str, "os.PathLike[str]"],
+    *,
+    strict: bool = False,
+) -> str:
+    """Compiles a model into the folder `destination` (X.mlmodelc), which must be new or empty. The folder does not refer to
+    the source. What only the application or Apple's systems have, such as the class of a custom layer, is not needed.
+
+    A neural network with a part whose compiled form is not known keeps its specification, which only Moka reads. A
+    warning says so. With `strict` it is an UnsupportedError, and nothing is written.
+
+    Returns the folder's path. Raises what loading raises; UnsupportedError, InvalidArgumentError, IOError."""
+    folder = _files.path_of(destination)
+    for text in compile_quietly(model, folder, strict):
+        warnings.warn(text, stacklevel=2)
     return folder

@@ -39,6 +39,12 @@ class Buffers {
 
 }  // namespace
 
+std::vector<std::string> texts_of(const std::vector<EmbeddedNetwork>& networks) {
+  std::vector<std::string> out;
+  for (const EmbeddedNetwork& n : networks) out.push_back(n.text);
+  return out;
+}
+
 std::map<std::string, std::vector<std::byte>> files_of(const nb::dict& blobs) {
   std::map<std::string, std::vector<std::byte>> out;
   for (auto [name, data] : blobs) {

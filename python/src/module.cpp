@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "asset.h"
 #include "bindings.h"
 #include "command.h"
 #include "interpreter.h"
@@ -34,8 +35,10 @@ NB_MODULE(_moka, m) {
   moka::python::bind_encryption(m);
   m.def(
       "compile_model",
-      [](const std::string& path, const std::string& destination) { moka::compile_model(path, destination); },
-      nb::arg("path"), nb::arg("destination"), nb::call_guard<Unlocked>());
+      [](const std::string& path, const std::string& destination, bool strict) {
+        return moka::python::texts_of(moka::compile_model(path, destination, {false, strict}));
+      },
+      nb::arg("path"), nb::arg("destination"), nb::arg("strict"), nb::call_guard<Unlocked>());
   m.def(
       "main",
       [](std::vector<std::string> arguments) {

@@ -13,10 +13,19 @@
 namespace moka {
 namespace {
 
-void compile(const format::ModelFile& file, const std::string& name, const std::string& destination, bool espresso) {
+std::vector<EmbeddedNetwork> compile(const format::ModelFile& file, const std::string& name,
+                                     const std::string& destination, const CompilationOptions& options) {
   api::unwrap(format::refuse_encrypted(file, "compiling it"));
   const trace::Span span(trace::Lane::activity, [&] { return trace::label(cat("compile ", name), "compile"); });
-  api::unwrap(format::write_folder(api::unwrap(compiler::compile(file, name, espresso)), destination));
+  std::vector<compiler::Embedded> embedded;
+  const compiler::Options inside{!options.embed_specification, options.strict, &embedded};
+  api::unwrap(format::write_folder(api::unwrap(compiler::compile(file, name, inside)), destination));
+  std::vector<EmbeddedNetwork> out;
+  for (compiler::Embedded& e : embedded) {
+    std::string text = e.text();
+    out.push_back({std::move(e.model), std::move(e.layer), std::move(e.type), std::move(e.reason), std::move(text)});
+  }
+  return out;
 }
 
 /// Opens a model to compile it. Apple's compiler copies every text of a package.
@@ -28,20 +37,23 @@ format::ModelFile open_source(const std::string& path) {
 
 }  // namespace
 
-void compile_model(const std::string& path, const std::string& destination, bool espresso) {
-  compile(open_source(path), compiler::model_name(path), destination, espresso);
+std::vector<EmbeddedNetwork> compile_model(const std::string& path, const std::string& destination,
+                                           const CompilationOptions& options) {
+  return compile(open_source(path), compiler::model_name(path), destination, options);
 }
 
-void compile_model(const ModelAsset& asset, const std::string& destination) {
+std::vector<EmbeddedNetwork> compile_model(const ModelAsset& asset, const std::string& destination,
+                                           const CompilationOptions& options) {
   ModelAssetView view{asset.specification, {asset.blobs.begin(), asset.blobs.end()}, nullptr};
-  compile_model(view, destination);
+  return compile_model(view, destination, options);
 }
 
-void compile_model(const ModelAssetView& asset, const std::string& destination) {
+std::vector<EmbeddedNetwork> compile_model(const ModelAssetView& asset, const std::string& destination,
+                                           const CompilationOptions& options) {
   std::map<std::string, Bytes> blobs;
   for (const auto& [name, data] : asset.blobs) blobs.emplace(name, Bytes{data, asset.owner});
-  compile(api::unwrap(format::open_model_bytes({asset.specification, asset.owner}, blobs)),
-          compiler::model_name(destination), destination, true);
+  return compile(api::unwrap(format::open_model_bytes({asset.specification, asset.owner}, blobs)),
+                 compiler::model_name(destination), destination, options);
 }
 
 void decompile_model(const std::string& path, const std::string& destination) {

@@ -32,7 +32,8 @@ struct Part {
   const format::ModelFile& file;
   Bytes specification;             ///< the model's own bytes
   ir::Program* program = nullptr;  ///< set for an ML program that is already imported
-  bool espresso = true;            ///< whether neural networks are written as model.espresso.*
+  const Options& options;
+  std::string folder;  ///< of the compiled model
 };
 
 struct Compiled {
@@ -118,15 +119,17 @@ Status compile_pipeline(const Part& part, int depth, Compiled& out) {
   nlohmann::json structure = nlohmann::json::array();
   for (size_t i = 0; i < stages.size(); ++i) {
     const std::string name = cat("model", i);
-    Compiled child = MOKA_TRY_IN(
-        compile_part({*stages[i].model, stages[i].file, specifications[i], nullptr, part.espresso}, depth + 1), name);
+    Compiled child = MOKA_TRY_IN(compile_part({*stages[i].model, stages[i].file, specifications[i], nullptr,
+                                               part.options, part.folder.empty() ? name : cat(part.folder, "/", name)},
+                                              depth + 1),
+                                 name);
     for (auto& [file, bytes] : child.files) out.files[name + "/" + file] = std::move(bytes);
     out.files[name + "/coremldata.bin"] = Bytes::from(format::write_coremldata(child.data));
+    if (!child.analytics.empty())
+      out.files[name + "/analytics/coremldata.bin"] = Bytes::from(format::write_analytics(child.analytics));
     out.data.target += cat(".", name, "v", child.data.version[0], ".", child.data.version[1], ".",
                            child.data.version[2], child.data.target);
     out.facts.has_program |= child.facts.has_program;
-    if (!child.analytics.empty())
-      out.files[name + "/analytics/coremldata.bin"] = Bytes::from(format::write_analytics(child.analytics));
     out.facts.program.add(child.facts.program);
     structure.push_back(child.facts.model_type);
   }
@@ -149,10 +152,14 @@ ModelDescription as_described(const format::ModelFile& file, ModelDescription d)
 /// Writes the files of a compiled neural network. Returns false and leaves `out` unchanged when a layer has no known
 /// compiled form.
 Result<bool> compile_network(const Part& part, Compiled& out) {
-  auto written = espresso::write(part.model, part.file);
+  espresso::Missing missing;
+  auto written = espresso::write(part.model, part.file, missing);
   if (!written.ok()) {
-    if (written.error().code() == ErrorCode::unsupported) return false;
-    return std::move(written).error();
+    if (written.error().code() != ErrorCode::unsupported) return std::move(written).error();
+    Embedded embedded{part.folder, std::move(missing.layer), std::move(missing.type), std::move(missing.what)};
+    if (part.options.strict) return fail(ErrorCode::unsupported, embedded.text());
+    if (part.options.embedded != nullptr) part.options.embedded->push_back(std::move(embedded));
+    return false;
   }
   espresso::Written& network = *written;
   const auto hash_of = [&](const char* name) { return format::hash(network.files.at(name)); };
@@ -179,7 +186,7 @@ Result<Compiled> compile_part(const Part& part, int depth) {
     MOKA_TRY(compile_program(part, out));
   } else if (out.data.is_pipeline()) {
     MOKA_TRY(compile_pipeline(part, depth, out));
-  } else if (out.data.is_neural_network() && part.espresso && MOKA_TRY(compile_network(part, out))) {
+  } else if (out.data.is_neural_network() && part.options.espresso && MOKA_TRY(compile_network(part, out))) {
     add_network_facts(part.model, part.file, out.facts);
   } else {
     if (out.data.is_neural_network()) add_network_facts(part.model, part.file, out.facts);
@@ -217,7 +224,14 @@ Result<nlohmann::json> described_metadata(const format::ModelFile& file, const s
 
 }  // namespace
 
-Result<Files> compile(const format::ModelFile& file, const std::string& name, bool espresso) {
+std::string Embedded::text() const {
+  const std::string place =
+      layer.empty() ? "" : cat("layer '", layer, "'", type.empty() ? "" : cat(" (", type, ")"), ": ");
+  return cat(model.empty() ? "the network" : cat("the network '", model, "'"),
+             " keeps its specification, a form that only Moka reads: ", place, "no compiled form is known of ", reason);
+}
+
+Result<Files> compile(const format::ModelFile& file, const std::string& name, const Options& options) {
   if (file.compiled() != nullptr)
     return fail(ErrorCode::invalid_argument, "'", file.path(), "': expected a model to compile, got a compiled one");
   // A model that cannot be imported could not be loaded after compilation either. What only the application or Apple's
@@ -226,7 +240,7 @@ Result<Files> compile(const format::ModelFile& file, const std::string& name, bo
   const bool program = file.spec().has_mlprogram();
   const Bytes specification = MOKA_TRY(file.described_raw());
   Compiled out =
-      MOKA_TRY(compile_part({file.spec(), file, specification, program ? &imported.program : nullptr, espresso}, 0));
+      MOKA_TRY(compile_part({file.spec(), file, specification, program ? &imported.program : nullptr, options, ""}, 0));
   out.facts.class_name = class_name(name);
   out.files["coremldata.bin"] = Bytes::from(format::write_coremldata(out.data));
   out.files["metadata.json"] = Bytes::from(metadata(as_described(file, imported.description), out.facts).dump(2));

@@ -83,6 +83,29 @@ class Compile(Case):
         self.ends(0, "decompile", self.folder / "Plane.mlmodelc", self.folder / "again.mlmodel")
         self.assertEqual((self.folder / "again.mlmodel").read_bytes(), source.read_bytes())
 
+    def clip_network(self):
+        """A network whose only layer has no known compiled form."""
+        layer = field(1, "limit") + field(2, "x") + field(3, "y") + field(660, b"")
+        description = field(1, array_feature("x", [3])) + field(10, array_feature("y", [3]))
+        source = self.folder / "Clip.mlmodel"
+        source.write_bytes(field(1, 4) + field(2, description) + field(500, field(1, layer)))
+        return source
+
+    def test_networks_that_keep_their_specification_are_named(self):
+        done = self.ends(0, "compile", self.clip_network(), self.folder / "out", "--json")
+        self.assertIn("moka compile: remark: the network keeps its specification, a form that only Moka reads: layer 'limit' (clip): "
+                      "no compiled form is known of layers of this type\n", done.stderr)
+        self.assertEqual(json.loads(done.stdout)["embedded"],
+                         [{"model": "", "layer": "limit", "type": "clip", "reason": "layers of this type"}])
+        self.assertEqual(self.ends(0, "compile", self.clip_network(), self.folder / "out", "--embed-specification").stderr, "")
+
+    def test_strict_writes_nothing_that_only_moka_reads(self):
+        out = self.folder / "a" / "b"
+        self.assertIn("layer 'limit' (clip)", self.ends(3, "compile", self.clip_network(), out, "--strict").stderr)
+        self.assertFalse((self.folder / "a").exists())
+        plane = Path(__file__).resolve().parent.parent.parent / "examples" / "cmake" / "Plane.mlmodel"
+        self.assertEqual(json.loads(self.ends(0, "compile", plane, out, "--strict", "--json").stdout)["embedded"], [])
+
     def test_operations_without_a_name_get_none(self):
         mil = """program(1.3)
 [buildInfo = dict<string, string>({{"moka-version", "%s"}})]

@@ -184,8 +184,8 @@ void set_kernel(proto::ConvolutionLayerParams& p, uint64_t inputs, uint64_t outp
   for (int i = 1; i <= weights; ++i) p.mutable_weights()->add_floatvalue(static_cast<float>(i));
 }
 
-// Transposed convolutions of published compiled models are depthwise.
-TEST(TransposedConvolutions, AreLayersIfTheOrderOfWeightsDoesNotMatter) {
+// A published pair keeps the order of the specification's 12,288 weights.
+TEST(TransposedConvolutions, KeepTheOrderOfTheirWeights) {
   const Files depthwise = compiled(network(3, [](auto& layer) {
     auto& p = *layer.mutable_convolution();
     set_kernel(p, 3, 3, 3, 6);
@@ -210,11 +210,16 @@ TEST(TransposedConvolutions, AreLayersIfTheOrderOfWeightsDoesNotMatter) {
   auto weights = format::espresso::parse_weights(depthwise.at("model.espresso.weights"));
   ASSERT_TRUE(weights.ok());
   EXPECT_EQ(floats(weights->at(layer["blob_weights"]), false), (std::vector<float>{1, 2, 3, 4, 5, 6}));
-  const Files full = compiled(network(3, [](auto& layer) {
+  const Files dense = compiled(network(3, [](auto& layer) {
     set_kernel(*layer.mutable_convolution(), 3, 2, 1, 12);
     layer.mutable_convolution()->set_isdeconvolution(true);
   }));
-  EXPECT_FALSE(full.contains("model.espresso.net"));
+  const json full = parse(dense.at("model.espresso.net"))["layers"][0];
+  for (const auto& [key, value] : {std::pair{"K", 3}, {"C", 2}, {"n_groups", 1}}) EXPECT_EQ(full[key], value) << key;
+  weights = format::espresso::parse_weights(dense.at("model.espresso.weights"));
+  ASSERT_TRUE(weights.ok());
+  EXPECT_EQ(floats(weights->at(full["blob_weights"]), false),
+            (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
 }
 
 // The keys and the order of the blobs are those of published compiled models with weights of 8 bits.

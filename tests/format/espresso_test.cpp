@@ -165,8 +165,14 @@ TEST(Espresso, TransposedConvolutions) {
   json layer = convolution();
   layer["type"] = "deconvolution";
   layer["deconv_out_height"] = layer["deconv_out_width"] = 4;
+  f.weights({floats({0, 0}), floats({1, 2, 3, 4, 5, 6})});
+  layer["blob_biases"] = 1;
+  layer["blob_weights"] = 3;
   f.net({layer});
-  EXPECT_NE(f.error(ErrorCode::unsupported).find("order of weights"), std::string::npos);
+  auto dense = f.open();
+  ASSERT_TRUE(dense.ok()) << dense.error().to_string();
+  EXPECT_EQ(network(dense).layers(0).convolution().kernelchannels(), 3u);
+  EXPECT_EQ(values(*dense, network(dense).layers(0).convolution().weights()), (std::vector<float>{1, 2, 3, 4, 5, 6}));
   layer["K"] = layer["C"] = layer["n_groups"] = 2;
   f.weights({floats({1, 2}), floats({0, 0})});
   layer["blob_weights"] = 1;

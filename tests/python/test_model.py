@@ -252,6 +252,25 @@ def test_intermediates_show_every_operation():
     np.testing.assert_allclose(seen["y"], np.exp(np.maximum(x, 0).reshape(6)), rtol=1e-6)
 
 
+def test_networks_that_keep_their_specification(tmp_path):
+    def feature(name):
+        return {"name": name, "type": {"multiArrayType": {"dataType": "FLOAT32", "shape": [3]}}}
+
+    model = moka.build.Message(
+        "Model",
+        specificationVersion=4,
+        description={"input": [feature("x")], "output": [feature("y")]},
+        neuralNetwork={"layers": [{"name": "limit", "input": ["x"], "output": ["y"], "clip": {"minVal": 0, "maxVal": 1}}]},
+    )
+    asset = moka.ModelAsset(model.serialize())
+    with pytest.warns(UserWarning, match=r"layer 'limit' \(clip\): no compiled form is known"):
+        folder = moka.compile_model(asset, tmp_path / "m.mlmodelc")
+    np.testing.assert_array_equal(moka.Model(folder).predict({"x": np.array([-1, 0.5, 2], np.float32)})["y"], [0, 0.5, 1])
+    with pytest.raises(moka.UnsupportedError, match="layer 'limit'"):
+        moka.compile_model(asset, tmp_path / "strict.mlmodelc", strict=True)
+    assert not (tmp_path / "strict.mlmodelc").exists()
+
+
 def test_compiled_models_and_assets(models, tmp_path, numbers):
     source = models / "basic_pitch" / "nmp.mlpackage"
     folder = moka.compile_model(source, tmp_path / "m.mlmodelc")

@@ -36,7 +36,7 @@ struct CompileOptions {
   std::string isa;  ///< of --plan; empty: this machine's best
   int threads = 0;
   bool print_categories = false, plan = false, verbose = false, json = false;
-  bool embed = false;
+  bool embed = false, strict = false;
 };
 
 /// Writes an empty Info.plist, because a model adds no entries.
@@ -116,6 +116,14 @@ void replace(const fs::path& next, const fs::path& out) {
   fs::rename(next, out);
 }
 
+/// What --json says of the networks that keep their specification.
+Json rows_of(const std::vector<EmbeddedNetwork>& networks) {
+  Json out = Json::array();
+  for (const EmbeddedNetwork& n : networks)
+    out.push_back({{"model", n.model}, {"layer", n.layer}, {"type", n.type}, {"reason", n.reason}});
+  return out;
+}
+
 int compile(const CompileOptions& options, const Arguments& app) {
   for (const std::string& extra : app.remaining())
     note("compile", fmt::format("warning: '{}' is not known and has no effect", extra));
@@ -129,22 +137,24 @@ int compile(const CompileOptions& options, const Arguments& app) {
         "--encrypt: models encrypted for Apple's systems cannot be made; 'moka encrypt' encrypts models for Moka");
   if (!options.plan && (!options.isa.empty() || options.threads != 0))
     throw UsageError("--isa and --threads need --plan");
+  if (options.strict && options.embed)
+    throw UsageError("--strict forbids what --embed-specification asks for: leave one of them out");
   use_isa(options.isa);
   check_target(options);
 
   const fs::path source = without_trailing_slashes(options.model);
   const fs::path folder = options.folder;
-  fs::create_directories(folder);
   const fs::path out = folder / (source.stem().string() + ".mlmodelc");
   if (fs::exists(out) && !fs::exists(out / "coremldata.bin") && !fs::is_empty(out))
     throw UsageError(fmt::format("'{}' is not a compiled model and is not replaced", out.string()));
   const std::string unfinished = fmt::format(".{}.", out.filename().string());
-  remove_unfinished(folder, unfinished);
+  if (fs::exists(folder)) remove_unfinished(folder, unfinished);
   const fs::path next = folder / (unfinished + std::to_string(getpid()));
-  compile_model(source.string(), next.string(), !options.embed);
+  const auto embedded = compile_model(source.string(), next.string(), {options.embed, options.strict});
+  for (const EmbeddedNetwork& network : embedded) note("compile", "remark: " + network.text);
   replace(next, out);
   if (!options.partial_plist.empty()) write_plist(options.partial_plist);
-  Json facts{{"compiled", out.string()}};
+  Json facts{{"compiled", out.string()}, {"embedded", rows_of(embedded)}};
   std::string text = (out / "coremldata.bin").string() + "\n";
   if (options.verbose) {
     const Inspection inspection = Inspection::open(source.string());
@@ -189,6 +199,8 @@ Command add_compile(Arguments parent) {
   app.add_option("--encrypt", options->encrypt, "Refused: only Apple's systems encrypt models").option_text("KEY");
   app.add_flag("--embed-specification", options->embed,
                "Keep neural networks as specifications instead of writing model.espresso.*");
+  app.add_flag("--strict", options->strict,
+               "Fail, and write nothing, where a network must keep its specification, which only Moka reads");
   app.add_flag("--plan", options->plan,
                "Also pack the weights for the CPU, so that the first load with --cache need not");
   app.add_option("--isa", options->isa, "With --plan: for machines with this set (default: this machine's)")

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from .. import _moka
-from .._asset import compile_model
+from .._asset import compile_quietly
 from .._configuration import units, usual
 from . import _devices, _plan
 from ._values import checked, from_moka, outputs, runtime_errors
@@ -48,7 +48,8 @@ def _compile(path: str) -> str:
     folder = _new_folder(_stem(path))
     try:
         with runtime_errors():
-            return compile_model(path, folder)
+            compile_quietly(path, folder)
+            return folder
     except RuntimeError as e:
         shutil.rmtree(os.path.dirname(folder), ignore_errors=True)
         raise RuntimeError(f'Error compiling model: "{e}".') from e

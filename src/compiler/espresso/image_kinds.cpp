@@ -125,10 +125,7 @@ Status convolution(Network& net, const Fused& fused) {
   const uint64_t height = p.kernelsize_size() ? p.kernelsize(0) : 3, width = p.kernelsize_size() ? p.kernelsize(1) : 3;
   const uint64_t groups = std::max<uint64_t>(p.ngroups(), 1), channels = p.outputchannels();
   const uint64_t inputs = transposed ? p.kernelchannels() : p.kernelchannels() * groups;
-  // Whether compiled models store transposed weights as specifications do, [in][out / groups], is known only where the
-  // order does not matter.
-  if (transposed && (quantized || (inputs > groups && channels > groups)))
-    return fail(ErrorCode::unsupported, "a transposed convolution with several channels on both sides of a group");
+  if (transposed && quantized) return fail(ErrorCode::unsupported, "a transposed convolution with quantized weights");
   uint64_t count = transposed ? channels / groups : channels;
   for (uint64_t factor : {p.kernelchannels(), height, width})
     if (__builtin_mul_overflow(count, factor, &count))

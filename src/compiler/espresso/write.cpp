@@ -7,6 +7,7 @@
 #include "format/mlmodelc/stream.h"
 #include "format/proto/model.pb.h"
 #include "import/neuralnetwork/blob_sizes.h"
+#include "import/neuralnetwork/network.h"
 
 namespace moka::compiler::espresso {
 namespace {
@@ -163,12 +164,37 @@ bool is_flexible(const proto::ModelDescription& description, bool exact) {
   });
 }
 
+/// Writes one layer.
+Status write_layer(Network& net, const Fused& fused, bool flexible) {
+  const Layer& layer = *fused.layer;
+  const LayerKind* kind = kind_of(layer.layer_case());
+  if (kind == nullptr) return fail(ErrorCode::unsupported, "layers of this type");
+  if (flexible && (layer.has_reshape() || layer.pooling().globalpooling()))
+    return fail(ErrorCode::unsupported, "layers of this type with inputs of flexible sizes");
+  if (layer.input_size() > kind->most_inputs)
+    return fail(ErrorCode::unsupported, layer.input_size(), " inputs of a layer of this type");
+  return kind->write(net, fused);
+}
+
+/// Names the layer in `missing` if the failure is that its form is not known.
+Status with_layer(Status status, const Layer& layer, Missing& missing) {
+  if (status.ok()) return status;
+  const import::nn::LayerImport* known = import::nn::find_layer(layer.layer_case());
+  missing = {layer.name(), known == nullptr ? "" : std::string(known->name), status.error().message()};
+  return std::move(status).error().in(cat("layer '", layer.name(), "'"));
+}
+
 template <class Params>
-Result<Written> write_params(const proto::Model& model, const format::ModelFile& file, const Params& params) {
+Result<Written> write_params(const proto::Model& model, const format::ModelFile& file, const Params& params,
+                             Missing& missing) {
   const auto& layers = params.layers();
+  for (const Layer& layer : layers)
+    if (kind_of(layer.layer_case()) == nullptr && !layer.has_batchnorm())
+      MOKA_TRY(with_layer(fail(ErrorCode::unsupported, "layers of this type"), layer, missing));
   MOKA_TRY(check_names(layers, model.description()));
   const auto known = import::nn::blob_sizes(model, file);
-  if (!known.ok()) return fail(ErrorCode::unsupported, "sizes of blobs: ", known.error().to_string());
+  if (!known.ok())
+    return fail(ErrorCode::unsupported, "blobs whose sizes are not known (", known.error().to_string(), ")");
   const auto& sizes = *known;
   MOKA_TRY(check_sizes(layers, model.description(), sizes));
   Written out;
@@ -180,16 +206,8 @@ Result<Written> write_params(const proto::Model& model, const format::ModelFile&
   Network net{file, sizes, {out.outputs.begin(), out.outputs.end()}};
   const bool exact = params.arrayinputshapemapping() == proto::EXACT_ARRAY_MAPPING;
   const bool flexible = is_flexible(model.description(), exact);
-  for (const Fused& fused : fuse(layers, net.outputs)) {
-    const std::string place = cat("layer '", fused.layer->name(), "'");
-    const LayerKind* kind = kind_of(fused.layer->layer_case());
-    if (kind == nullptr || (flexible && (fused.layer->has_reshape() || fused.layer->pooling().globalpooling())))
-      return fail(ErrorCode::unsupported, "compiled layers of this type").in(place);
-    if (fused.layer->input_size() > kind->most_inputs)
-      return fail(ErrorCode::unsupported, fused.layer->input_size(), " blobs in a compiled layer of this type")
-          .in(place);
-    MOKA_TRY_IN(kind->write(net, fused), place);
-  }
+  for (const Fused& fused : fuse(layers, net.outputs))
+    MOKA_TRY(with_layer(write_layer(net, fused, flexible), *fused.layer, missing));
   const std::vector<Image> images = MOKA_TRY(images_of(model.description(), params));
 
   json shapes = json::object();
@@ -249,11 +267,16 @@ std::string bytes_of(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-Result<Written> write(const proto::Model& model, const format::ModelFile& file) {
-  if (model.isupdatable()) return fail(ErrorCode::unsupported, "compiled networks that can be updated");
-  if (model.has_neuralnetwork()) return write_params(model, file, model.neuralnetwork());
-  if (model.has_neuralnetworkclassifier()) return write_params(model, file, model.neuralnetworkclassifier());
-  return write_params(model, file, model.neuralnetworkregressor());
+Result<Written> write(const proto::Model& model, const format::ModelFile& file, Missing& missing) {
+  const auto written = [&]() -> Result<Written> {
+    if (model.isupdatable()) return fail(ErrorCode::unsupported, "networks that can be updated");
+    if (model.has_neuralnetwork()) return write_params(model, file, model.neuralnetwork(), missing);
+    if (model.has_neuralnetworkclassifier()) return write_params(model, file, model.neuralnetworkclassifier(), missing);
+    return write_params(model, file, model.neuralnetworkregressor(), missing);
+  };
+  Result<Written> out = written();
+  if (!out.ok() && missing.what.empty()) missing.what = out.error().message();
+  return out;
 }
 
 }  // namespace moka::compiler::espresso

@@ -65,7 +65,12 @@ struct Written {
   std::map<std::string, Bytes> files;
   std::vector<std::string> outputs;
 };
-/// Errors: unsupported (a layer or a weight without a known form), those of importing.
-Result<Written> write(const proto::Model& model, const format::ModelFile& file);
+/// What has no known form, for the user.
+struct Missing {
+  std::string layer, type;  ///< a layer's name, and Core ML's name of its type; empty: it is not about one layer
+  std::string what;         ///< "weights that are neither float32 nor float16"
+};
+/// Errors: unsupported (a layer or a weight without a known form, described in `missing`), those of importing.
+Result<Written> write(const proto::Model& model, const format::ModelFile& file, Missing& missing);
 
 }  // namespace moka::compiler::espresso

@@ -51,12 +51,6 @@ Status convolution(LayerReader& r) {
   const uint64_t groups = MOKA_TRY(r.size("n_groups", 1));
   if (in == 0 || out == 0 || groups == 0 || in % groups != 0 || out % groups != 0)
     return r.malformed(cat(in, " channels (K), ", out, " results (C), ", groups, " groups"));
-  // Otherwise weights could be [in][out / groups], as in specifications, or [out][in / groups].
-  if (transposed && in > groups && out > groups)
-    return r.unsupported(
-        "the order of weights of compiled transposed convolutions with several channels on both sides of a group is "
-        "not "
-        "known; the model it was made from runs");
   proto::NeuralNetworkLayer* layer = MOKA_TRY(r.add_fused("fused_relu", "fused_tanh"));
   proto::ConvolutionLayerParams& p = *layer->mutable_convolution();
   p.set_outputchannels(out);

@@ -7,12 +7,12 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
 
 #include "io/io_error.h"
+#include "print.h"
 #include "text.h"
 
 namespace moka::cli {
@@ -36,7 +36,7 @@ void end_with(pid_t parent) {
 }
 
 pid_t fork_bound(const char* what) {
-  std::fflush(nullptr);
+  flush_output();
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) throw io::IoError(fmt::format("{} cannot be started: {}", what, std::strerror(errno)));

@@ -57,7 +57,7 @@ int inspect(const InspectOptions& options) {
   const FunctionDescription function = chosen_function(inspection.outline(), options.load.function);
   if (!options.json) {
     print(inspect_text(inspection, function, options));
-    std::fflush(stdout);
+    flush_output();
     const Loaded result = loaded(options);
     if (!result.model) print("\n" + paragraph("refused: " + result.refusal));
     return 0;

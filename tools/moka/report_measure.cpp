@@ -239,7 +239,7 @@ Json run_apart(const Work& work, const std::filesystem::path& folder) {
       if (n <= 0) break;
       done += static_cast<size_t>(n);
     }
-    std::fflush(nullptr);
+    flush_output();
     _exit(0);
   }
   signals.set_child(child);

@@ -36,6 +36,7 @@ MISTAKES = [
     ("inspect {d}/absent.mlmodel", FILE, ["absent.mlmodel", "does not exist"]),
     ("inspect {d}", FILE, ["{d}"]),
     ("inspect {d}/picture.mlmodel", FILE, ["picture.mlmodel", "PNG"]),
+    ("convert {d}/pointer.onnx -o {d}/x.mlpackage", FILE, ["pointer.onnx", "Git LFS pointer"]),
     ("inspect {d}/text.mlmodel", FILE, ["text.mlmodel", "text"]),
     ("inspect {d}/archive.mlmodel", FILE, ["archive.mlmodel", "zip"]),
     ("inspect {d}/pointer.mlmodel", FILE, ["pointer.mlmodel", "Git LFS pointer"]),
@@ -123,6 +124,7 @@ def npy(count):
 def lay_out(folder):
     files = {
         "picture.mlmodel": png(8, 8),
+        "pointer.onnx": b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n",
         "text.mlmodel": b"This is the model, I think.\n",
         "pointer.mlmodel": b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 1234\n",
         "net.onnx": b"\x08\x08\x12\x07pytorch\x1a\x052.7.0:\x0e\n\x0c\n\x01x\x12\x01y\x22\x04ReluB\x04\n\x00\x10\x11",

@@ -3,6 +3,7 @@
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
 
+#include "format/file_kind.h"
 #include "format/onnx/fields.h"
 #include "format/onnx/reader.h"
 #include "format/path_guard.h"
@@ -147,6 +148,8 @@ auto guarded(const Bytes& bytes, const Read& read) -> Result<decltype(read(std::
     Reader reader(bytes);
     return read(reader, pbf_reader(bytes.text().data(), bytes.size()));
   } catch (const protozero::exception& e) {
+    if (bytes.text().starts_with("version https://git-lfs"))
+      return fail(ErrorCode::malformed, "expected an ONNX model, got ", foreign_kind(bytes));
     return fail(ErrorCode::malformed, "not a complete ONNX model: ", e.what());
   } catch (const Refused& e) {
     return fail(ErrorCode::malformed, "not a valid ONNX model: ", e.what());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "moka/model.h"
+#include "moka/output.h"
 
 namespace moka {
 
@@ -103,9 +104,9 @@ class MOKA_EXPORT ModelSource {
   void add_stage(const ModelSource& model, const std::string& name);
 
   /// Writes an .mlpackage, or an .mlmodel for models without an ML program. The extension of `path` chooses. Replaces
-  /// an existing model, which may be the one that was opened. A model without changes is saved with the same bytes.
-  /// Throws invalid_argument (path), io, unsupported (a specification of 2 GB).
-  void save(const std::string& path) const;
+  /// an existing model of this kind, which may be the one that was opened. A model without changes is saved with the
+  /// same bytes. Throws invalid_argument (path), io, unsupported (a specification of 2 GB).
+  void save(const std::string& path, Overwrite overwrite = Overwrite::own_kind) const;
   /// The model itself, without files. Copies the weights.
   Model load(const ModelConfiguration& configuration = {}) const;
 

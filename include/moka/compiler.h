@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "moka/model.h"
+#include "moka/output.h"
 
 namespace moka {
 
@@ -22,10 +23,11 @@ struct EmbeddedNetwork {
 struct CompilationOptions {
   bool embed_specification = false;  ///< keep the specifications of all neural networks; none is reported
   bool strict = false;               ///< throw unsupported, and write nothing, if a network must keep its specification
+  Overwrite overwrite = Overwrite::own_kind;
 };
 
-/// Compiles a model as coremlc does: creates the folder `destination` (X.mlmodelc, new or empty), which is complete in
-/// itself. The same model always gives the same bytes. docs/compiled-models.md describes the files. What only the
+/// Compiles a model as coremlc does: writes the folder `destination` (X.mlmodelc), which is complete in itself. The
+/// same model always gives the same bytes. docs/compiled-models.md describes the files. What only the
 /// application or Apple's systems have, such as the class of a custom layer, is not needed. Throws what Model::load
 /// throws for a model that cannot run, unsupported (strict), invalid_argument (destination), io.
 ///
@@ -38,11 +40,12 @@ MOKA_EXPORT std::vector<EmbeddedNetwork> compile_model(const ModelAsset& asset, 
 MOKA_EXPORT std::vector<EmbeddedNetwork> compile_model(const ModelAssetView& asset, const std::string& destination,
                                                        const CompilationOptions& options = {});
 
-/// Writes the source of a compiled model to `destination`, which must not exist: an .mlpackage folder, or an .mlmodel
-/// file for models other than ML programs. A neural network gets its compiled layers and weights, an ML program the
+/// Writes the source of a compiled model to `destination`: an .mlpackage folder, or an .mlmodel file for models other
+/// than ML programs. A neural network gets its compiled layers and weights, an ML program the
 /// operations of model.mil. Throws what opening the model throws, invalid_argument (not a compiled model,
 /// `destination`), io.
-MOKA_EXPORT void decompile_model(const std::string& path, const std::string& destination);
+MOKA_EXPORT void decompile_model(const std::string& path, const std::string& destination,
+                                 Overwrite overwrite = Overwrite::own_kind);
 
 /// The content of metadata.json: features, types, availability, operations, and the author's texts. A compiled model
 /// that has the file returns it unchanged. Throws Exception: what opening the model throws.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "moka/model.h"
+#include "moka/output.h"
 
 namespace moka {
 
@@ -25,19 +26,20 @@ struct EncryptionOptions {
   std::vector<std::string> recipients;  ///< "age1..."
   std::string passphrase;
   unsigned work_factor = 18;  ///< of the passphrase, 1 to 22: 2^18 takes 256 MiB and about a second
+  Overwrite overwrite = Overwrite::own_kind;
   /// Called with the number of bytes that are done and of all bytes. Optional.
   std::function<void(uint64_t done, uint64_t total)> progress;
 };
 
 /// Encrypts a model into one file in the format age v1: an .mlpackage or .mlmodelc folder as a tar archive, an .mlmodel
-/// as it is. Every age tool opens it. Replaces `destination` when the file is complete. Throws invalid_argument
+/// as it is. Every age tool opens it. `destination` appears when the file is complete. Throws invalid_argument
 /// (recipients, a model that is encrypted already), not_found, io, and what opening the model throws.
 MOKA_EXPORT void encrypt_model(const std::string& path, const std::string& destination,
                                const EncryptionOptions& options);
-/// Writes the model in an encrypted file as plain files: a folder, or a file for an .mlmodel. `destination` must not
-/// exist. `key`: as ModelConfiguration::key. Throws invalid_argument (key, `destination`), malformed (altered or cut
-/// off), io.
-MOKA_EXPORT void decrypt_model(const std::string& path, const std::string& destination, const KeySource& key = nullptr);
+/// Writes the model in an encrypted file as plain files: a folder, or a file for an .mlmodel. `key`: as
+/// ModelConfiguration::key. Throws invalid_argument (key, `destination`), malformed (altered or cut off), io.
+MOKA_EXPORT void decrypt_model(const std::string& path, const std::string& destination, const KeySource& key = nullptr,
+                               Overwrite overwrite = Overwrite::own_kind);
 
 /// Encrypts bytes in the same format, for example identities with a passphrase.
 MOKA_EXPORT std::vector<std::byte> encrypt(std::span<const std::byte> bytes, const EncryptionOptions& options);

@@ -300,7 +300,8 @@ MOKA_API moka_status moka_model_predict_rows(const moka_model* model, const moka
                                              moka_features* outputs);
 
 /* Records what the process does with models until moka_trace_stop, for Perfetto (docs/seeing.md). One at a time. "%p"
- * in `path` stands for the number of the process. MOKA_IO, MOKA_INVALID_ARGUMENT (a trace is being written). */
+ * in `path` stands for the number of the process. A trace at `path` is replaced, and nothing else. MOKA_IO,
+ * MOKA_INVALID_ARGUMENT (a trace is being written, the path of something else). */
 MOKA_API moka_status moka_trace_start(const char* path);
 /* Does nothing where no trace is written. MOKA_IO: not everything could be written. */
 MOKA_API moka_status moka_trace_stop(void);

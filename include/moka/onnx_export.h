@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "moka/model.h"
+#include "moka/output.h"
 
 namespace moka {
 
@@ -15,6 +16,7 @@ struct OnnxExportOptions {
   int opset = 0;         ///< 17 to 23; 0: the oldest one, from 17 on, in which ONNX has the operations of the model
   std::string function;  ///< of an ML program; empty: the default
   bool external_data = false;  ///< write weights to a file of their own; models above 64 MB always have one
+  Overwrite overwrite = Overwrite::own_kind;
 };
 
 /// An operation that ONNX cannot express.

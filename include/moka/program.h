@@ -81,7 +81,8 @@ class MOKA_EXPORT ProgramBuilder {
   std::string mil() const;
   /// The specification, and the weights in a file.
   ModelSource source() const;
-  void save(const std::string& path) const;
+  /// As ModelSource::save.
+  void save(const std::string& path, Overwrite overwrite = Overwrite::own_kind) const;
   /// Finishes the program. The builder is empty afterwards, and its values must not be used any more.
   Model build(const ModelConfiguration& configuration = {});
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "moka/error.h"
+#include "moka/output.h"
 
 namespace moka {
 
@@ -22,8 +22,9 @@ namespace moka {
 /// One trace at a time. MOKA_TRACE=out.pftrace in the environment traces a whole program.
 class MOKA_EXPORT Trace {
  public:
-  /// "%p" in `path` stands for the process ID. Throws io, invalid_argument (a trace is already being written).
-  explicit Trace(const std::string& path);
+  /// "%p" in `path` stands for the process ID. The file holds everything up to a twentieth of a second ago. Throws io,
+  /// invalid_argument (a trace is already being written; the path of something else).
+  explicit Trace(const std::string& path, Overwrite overwrite = Overwrite::own_kind);
   Trace(Trace&&) noexcept;
   Trace& operator=(Trace&&) = delete;
   ~Trace();

@@ -49,12 +49,12 @@ def size_of(source: Union[str, ModelAsset, bytes]) -> int:
 
 
 def compile_quietly(
-    model: Union[str, "os.PathLike[str]", ModelAsset], folder: str, strict: bool = False
+    model: Union[str, "os.PathLike[str]", ModelAsset], folder: str, *, strict: bool = False, force: bool = False
 ) -> List[str]:
     """Compiles a model. Returns a sentence for each network that keeps its specification."""
     if isinstance(model, ModelAsset):
-        return _moka.compile_asset(model.specification, model.blobs, folder, strict)
-    return _moka.compile_model(_files.path_of(model), folder, strict)
+        return _moka.compile_asset(model.specification, model.blobs, folder, strict, force)
+    return _moka.compile_model(_files.path_of(model), folder, strict, force)
 
 
 def compile_model(
@@ -62,15 +62,18 @@ def compile_model(
     destination: Union[str, "os.PathLike[str]"],
     *,
     strict: bool = False,
+    force: bool = False,
 ) -> str:
-    """Compiles a model into the folder `destination` (X.mlmodelc), which must be new or empty. The folder does not refer to
-    the source. What only the application or Apple's systems have, such as the class of a custom layer, is not needed.
+    """Compiles a model into the folder `destination` (X.mlmodelc). The folder does not refer to the source. What only the
+    application or Apple's systems have, such as the class of a custom layer, is not needed.
 
     A neural network with a part whose compiled form is not known keeps its specification, which only Moka reads. A
     warning says so. With `strict` it is an UnsupportedError, and nothing is written.
 
+    force: replaces models of any kind; otherwise only compiled ones. Other folders stay.
+
     Returns the folder's path. Raises what loading raises; UnsupportedError, InvalidArgumentError, IOError."""
     folder = _files.path_of(destination)
-    for text in compile_quietly(model, folder, strict):
+    for text in compile_quietly(model, folder, strict=strict, force=force):
         warnings.warn(text, stacklevel=2)
     return folder

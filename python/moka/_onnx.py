@@ -42,16 +42,19 @@ def to_onnx(
     opset: Optional[int] = None,
     function: Optional[str] = None,
     external_data: bool = False,
+    force: bool = False,
 ) -> "_moka.OnnxExport":
     """Writes a model of any kind as an ONNX file: the path of a model, or a model that was loaded.
 
     opset: 17 to 23; without it, the oldest one from 17 on in which ONNX has the model's operations.
     function: of an ML program.
     external_data: writes weights to `path`.data. Models above 64 MB always do.
+    force: replaces files of any kind; otherwise only ONNX models.
 
     Raises UnsupportedError, which names an operation that ONNX cannot express; what loading raises; IOError."""
     options = _options(opset, function)
     options.external_data = external_data
+    options.force = force
     return _export(model, path, options)
 
 

@@ -14,11 +14,12 @@ class trace:
             model.predict(inputs)
 
     It begins at once and ends with the block, or with stop(). One at a time. '%p' in the path stands for the number of the
-    process. Raises moka.IOError, and moka.InvalidArgumentError where a trace is being written.
+    process. Replaces a trace, and with force every file. Raises moka.IOError, and moka.InvalidArgumentError where a trace is
+    being written.
     """
 
-    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        self._trace = Trace(os.fspath(path))
+    def __init__(self, path: Union[str, "os.PathLike[str]"], *, force: bool = False) -> None:
+        self._trace = Trace(os.fspath(path), force)
         self.path: str = self._trace.path
 
     def stop(self) -> None:

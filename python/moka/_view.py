@@ -44,9 +44,9 @@ class View:
                 self._page = file.read_text(encoding="utf-8")
         return self._page
 
-    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes the page as a file."""
-        pathlib.Path(path).write_text(self.page, encoding="utf-8")
+    def save(self, path: Union[str, "os.PathLike[str]"], *, force: bool = False) -> None:
+        """Writes the page as a file. Replaces a page of Moka, and with force every file. Raises InvalidArgumentError, IOError."""
+        _moka.write_page(os.fspath(path), self.page, force)
 
     def serve(self) -> str:
         """Starts a server on this machine that also predicts and measures, and returns its address. It ends with the View or

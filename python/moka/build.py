@@ -178,12 +178,13 @@ class Source:
         """Adds a model to this pipeline, with its weights."""
         self._source.add_stage(_source_of(model)._source, name)
 
-    def save(self, path: Path) -> str:
-        """Writes an .mlpackage, or an .mlmodel for models without an ML program, by the end of the path. Replaces a model of that name.
+    def save(self, path: Path, *, force: bool = False) -> str:
+        """Writes an .mlpackage, or an .mlmodel for models without an ML program, by the end of the path. Replaces a model of that
+        kind, which may be the one that was opened, and with force every file and model.
 
         Returns the path. Raises InvalidArgumentError, IOError."""
         destination = _files.path_of(path)
-        self._source.save(destination)
+        self._source.save(destination, force)
         return destination
 
     def load(self, **options: Any) -> Model:
@@ -342,9 +343,9 @@ class Program:
     def source(self) -> Source:
         return Source._of(self._builder.source())
 
-    def save(self, path: Path) -> str:
-        """Writes an .mlpackage. Weights go from their arrays to the file. Returns the path."""
-        return self.source().save(path)
+    def save(self, path: Path, *, force: bool = False) -> str:
+        """Writes an .mlpackage, as Source.save does. Weights go from their arrays to the file. Returns the path."""
+        return self.source().save(path, force=force)
 
     def load(self, **options: Any) -> Model:
         """The model, ready to predict. options: those of Model."""

@@ -33,17 +33,23 @@ def encrypt_model(
     recipients: Sequence[str] = (),
     passphrase: Optional[str] = None,
     work_factor: int = 18,
+    force: bool = False,
 ) -> None:
     """Encrypts a model into one file, which every age tool opens.
 
     recipients: public keys "age1...". passphrase: instead of recipients. work_factor: 2 to this is scrypt's N; 18 takes
-    256 MiB and about a second.
+    256 MiB and about a second. force: replaces files of any kind; otherwise only encrypted models.
     """
-    _moka.encrypt_model(os.fspath(model), os.fspath(destination), list(recipients), passphrase or "", work_factor)
+    _moka.encrypt_model(os.fspath(model), os.fspath(destination), list(recipients), passphrase or "", work_factor, force)
 
 
 def decrypt_model(
-    model: Union[str, "os.PathLike[str]"], destination: Union[str, "os.PathLike[str]"], *, key: Optional[Key] = None
+    model: Union[str, "os.PathLike[str]"],
+    destination: Union[str, "os.PathLike[str]"],
+    *,
+    key: Optional[Key] = None,
+    force: bool = False,
 ) -> None:
-    """Writes the model in an encrypted file as plain files. `key` is that of moka.Model."""
-    _moka.decrypt_model(os.fspath(model), os.fspath(destination), None if key is None else source_of(key))
+    """Writes the model in an encrypted file as plain files. `key` is that of moka.Model. force: replaces files of any kind;
+    otherwise only models."""
+    _moka.decrypt_model(os.fspath(model), os.fspath(destination), None if key is None else source_of(key), force)

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "moka/description.h"
+#include "moka/output.h"
 
 namespace moka::python {
 
@@ -18,6 +19,9 @@ void bind_report(Class& bound, const char* text, const char* html) {
   if (text != nullptr) bound.def("__repr__", say(text), nanobind::sig("def __repr__(self) -> str"));
   bound.def("_repr_html_", say(html), nanobind::sig("def _repr_html_(self) -> str"));
 }
+
+/// What `force` of a function that writes means.
+inline Overwrite overwrite(bool force) { return force ? Overwrite::any : Overwrite::own_kind; }
 
 /// A color space by its name in Python: "rgb". Raises InvalidArgumentError.
 ColorSpace color_of(const std::string& name);

@@ -142,7 +142,10 @@ void bind_source(nb::module_& m) {
       .def("set_weight_file",
            [](ModelSource& s, const std::string& f, nb::handle content) { s.set_weight_file(f, array_of(content)); })
       .def("add_stage", &ModelSource::add_stage)
-      .def("save", &ModelSource::save, nb::call_guard<Unlocked>());
+      .def(
+          "save",
+          [](const ModelSource& source, const std::string& path, bool force) { source.save(path, overwrite(force)); },
+          nb::arg("path"), nb::arg("force") = false, nb::call_guard<Unlocked>());
 }
 
 void bind_onnx(nb::module_& m) {

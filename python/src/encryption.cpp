@@ -81,19 +81,21 @@ void bind_encryption(nb::module_& m) {
   m.def(
       "encrypt_model",
       [](const std::string& path, const std::string& destination, std::vector<std::string> recipients,
-         std::string passphrase, unsigned work_factor) {
-        encrypt_model(path, destination, options_of(std::move(recipients), std::move(passphrase), work_factor));
+         std::string passphrase, unsigned work_factor, bool force) {
+        EncryptionOptions options = options_of(std::move(recipients), std::move(passphrase), work_factor);
+        options.overwrite = overwrite(force);
+        encrypt_model(path, destination, options);
       },
       nb::arg("path"), nb::arg("destination"), nb::arg("recipients"), nb::arg("passphrase"), nb::arg("work_factor"),
-      nb::call_guard<Unlocked>());
+      nb::arg("force") = false, nb::call_guard<Unlocked>());
   m.def(
       "decrypt_model",
-      [](const std::string& path, const std::string& destination, nb::object function) {
+      [](const std::string& path, const std::string& destination, nb::object function, bool force) {
         const KeySource key = source_of(std::move(function));
         const Unlocked unlocked;
-        decrypt_model(path, destination, key);
+        decrypt_model(path, destination, key, overwrite(force));
       },
-      nb::arg("path"), nb::arg("destination"), nb::arg("function").none());
+      nb::arg("path"), nb::arg("destination"), nb::arg("function").none(), nb::arg("force") = false);
 }
 
 }  // namespace moka::python

@@ -274,12 +274,12 @@ void bind_model(nb::module_& m) {
 
   m.def(
       "compile_asset",
-      [](const nb::object& specification, const Dict& blobs, const std::string& destination, bool strict) {
+      [](const nb::object& specification, const Dict& blobs, const std::string& destination, bool strict, bool force) {
         const ModelAssetView asset = asset_of(specification, blobs);
         const Unlocked unlocked;
-        return texts_of(compile_model(asset, destination, {false, strict}));
+        return texts_of(compile_model(asset, destination, {false, strict, overwrite(force)}));
       },
-      nb::arg("specification"), nb::arg("blobs"), nb::arg("destination"), nb::arg("strict"));
+      nb::arg("specification"), nb::arg("blobs"), nb::arg("destination"), nb::arg("strict"), nb::arg("force"));
 }
 
 }  // namespace moka::python

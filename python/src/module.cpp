@@ -35,10 +35,17 @@ NB_MODULE(_moka, m) {
   moka::python::bind_encryption(m);
   m.def(
       "compile_model",
-      [](const std::string& path, const std::string& destination, bool strict) {
-        return moka::python::texts_of(moka::compile_model(path, destination, {false, strict}));
+      [](const std::string& path, const std::string& destination, bool strict, bool force) {
+        return moka::python::texts_of(
+            moka::compile_model(path, destination, {false, strict, moka::python::overwrite(force)}));
       },
-      nb::arg("path"), nb::arg("destination"), nb::arg("strict"), nb::call_guard<Unlocked>());
+      nb::arg("path"), nb::arg("destination"), nb::arg("strict"), nb::arg("force"), nb::call_guard<Unlocked>());
+  m.def(
+      "write_page",
+      [](const std::string& path, const std::string& text, bool force) {
+        moka::write_file(path, moka::FileKind::page, std::as_bytes(std::span(text)), moka::python::overwrite(force));
+      },
+      nb::arg("path"), nb::arg("text"), nb::arg("force") = false, nb::call_guard<Unlocked>());
   m.def(
       "main",
       [](std::vector<std::string> arguments) {

@@ -29,7 +29,10 @@ void bind_onnx_export(nb::module_& m) {
       .def_rw("check", &OnnxExportOptions::check)
       .def_rw("opset", &OnnxExportOptions::opset)
       .def_rw("function", &OnnxExportOptions::function)
-      .def_rw("external_data", &OnnxExportOptions::external_data);
+      .def_rw("external_data", &OnnxExportOptions::external_data)
+      .def_prop_rw(
+          "force", [](const OnnxExportOptions& o) { return o.overwrite == Overwrite::any; },
+          [](OnnxExportOptions& o, bool force) { o.overwrite = overwrite(force); });
   m.def(
       "export_onnx",
       [](const std::string& path, const std::string& destination, const OnnxExportOptions& options) {

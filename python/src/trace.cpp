@@ -18,7 +18,7 @@ namespace {
 /// Begins when it is made, so that errors come before the block that it traces.
 class PythonTrace {
  public:
-  explicit PythonTrace(const std::string& path) : trace_(std::in_place, path) {}
+  PythonTrace(const std::string& path, bool force) : trace_(std::in_place, path, overwrite(force)) {}
   void stop() {
     if (trace_) trace_->stop();
   }
@@ -47,7 +47,7 @@ class PythonSpan {
 
 void bind_trace(nb::module_& m) {
   nb::class_<PythonTrace>(m, "Trace", "A trace that is being written. trace() makes it.")
-      .def(nb::init<const std::string&>(), nb::arg("path"), nb::call_guard<Unlocked>())
+      .def(nb::init<const std::string&, bool>(), nb::arg("path"), nb::arg("force") = false, nb::call_guard<Unlocked>())
       .def_prop_ro("path", &PythonTrace::path)
       .def("stop", &PythonTrace::stop, nb::call_guard<Unlocked>(),
            "Ends it. Raises IOError: not all could be written.");

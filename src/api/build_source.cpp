@@ -43,7 +43,9 @@ void ModelSource::add_stage(const ModelSource& model, const std::string& name) {
   unwrap(editing::add_stage(impl_->source, model.impl_->source, name));
 }
 
-void ModelSource::save(const std::string& path) const { unwrap(impl_->source.write(path)); }
+void ModelSource::save(const std::string& path, Overwrite overwrite) const {
+  unwrap(impl_->source.write(path, overwrite == Overwrite::any));
+}
 
 Model ModelSource::load(const ModelConfiguration& configuration) const {
   struct Held {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "api/internal.h"
@@ -49,16 +50,24 @@ struct File {
   bool unfinished = false;
 };
 
+std::optional<OutputKind> kind_of(std::string_view name) {
+  if (name.ends_with(kEnding)) return OutputKind::packed_weights;
+  if (name.ends_with(kCodeEnding)) return OutputKind::pipelines;
+  if (name.ends_with(runtime::kContentEnding)) return OutputKind::digests;
+  return std::nullopt;
+}
+
+/// The files that Moka wrote. Others stay, whatever their names are.
 std::vector<File> files_in(const std::string& folder) {
   std::vector<File> out;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code gone;
     const std::string file_name = it->path().filename().string();
-    const std::string_view replaced = replaced_by_unfinished(file_name), name = replaced.empty() ? file_name : replaced;
-    if (!(name.ends_with(kEnding) || name.ends_with(kCodeEnding) || name.ends_with(runtime::kContentEnding)) ||
-        !it->is_regular_file(gone))
-      continue;
+    const std::string_view replaced = replaced_by_unfinished(file_name);
+    const auto kind = kind_of(replaced.empty() ? file_name : replaced);
+    if (!kind || !it->is_regular_file(gone)) continue;
+    if (replaced.empty() && !holds(it->path().string(), *kind)) continue;
     File f{it->path(), it->file_size(gone), it->last_write_time(gone), !replaced.empty()};
     if (!gone) out.push_back(std::move(f));
   }

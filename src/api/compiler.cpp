@@ -13,13 +13,16 @@
 namespace moka {
 namespace {
 
+/// `inputs`: paths from which the model comes.
 std::vector<EmbeddedNetwork> compile(const format::ModelFile& file, const std::string& name,
-                                     const std::string& destination, const CompilationOptions& options) {
+                                     const std::string& destination, const std::vector<std::string>& inputs,
+                                     const CompilationOptions& options) {
   api::unwrap(format::refuse_encrypted(file, "compiling it"));
   const trace::Span span(trace::Lane::activity, [&] { return trace::label(cat("compile ", name), "compile"); });
   std::vector<compiler::Embedded> embedded;
   const compiler::Options inside{!options.embed_specification, options.strict, &embedded};
-  api::unwrap(format::write_folder(api::unwrap(compiler::compile(file, name, inside)), destination));
+  api::unwrap(format::replace_folder(format::ropes_of(api::unwrap(compiler::compile(file, name, inside))), destination,
+                                     OutputKind::compiled_model, options.overwrite == Overwrite::any, inputs));
   std::vector<EmbeddedNetwork> out;
   for (compiler::Embedded& e : embedded) {
     std::string text = e.text();
@@ -39,7 +42,7 @@ format::ModelFile open_source(const std::string& path) {
 
 std::vector<EmbeddedNetwork> compile_model(const std::string& path, const std::string& destination,
                                            const CompilationOptions& options) {
-  return compile(open_source(path), compiler::model_name(path), destination, options);
+  return compile(open_source(path), compiler::model_name(path), destination, {path}, options);
 }
 
 std::vector<EmbeddedNetwork> compile_model(const ModelAsset& asset, const std::string& destination,
@@ -53,26 +56,27 @@ std::vector<EmbeddedNetwork> compile_model(const ModelAssetView& asset, const st
   std::map<std::string, Bytes> blobs;
   for (const auto& [name, data] : asset.blobs) blobs.emplace(name, Bytes{data, asset.owner});
   return compile(api::unwrap(format::open_model_bytes({asset.specification, asset.owner}, blobs)),
-                 compiler::model_name(destination), destination, options);
+                 compiler::model_name(destination), destination, {}, options);
 }
 
-void decompile_model(const std::string& path, const std::string& destination) {
+void decompile_model(const std::string& path, const std::string& destination, Overwrite overwrite) {
   const format::ModelFile file = api::unwrap(format::open_model(path));
   api::unwrap(format::refuse_encrypted(file, "decompiling it"));
   if (file.compiled() == nullptr)
     api::raise(fail(ErrorCode::invalid_argument, "'", path, "': expected a compiled model (.mlmodelc)"));
-  if (std::filesystem::exists(destination))
-    api::raise(fail(ErrorCode::invalid_argument, "'", destination, "': exists already"));
+  const std::filesystem::path out(destination);
+  const bool package = (out.has_filename() ? out : out.parent_path()).extension() == ".mlpackage";
+  const OutputKind kind = package ? OutputKind::package : OutputKind::specification;
+  const bool force = overwrite == Overwrite::any;
+  api::unwrap(check_output(destination, kind, force, {path}));
   compiler::Decompiled model = api::unwrap(compiler::decompile(file));
-  const bool package = std::filesystem::path(destination).extension() == ".mlpackage";
   if (!package && model.has_program)
     api::raise(fail(ErrorCode::invalid_argument, "'", destination,
                     "': expected a path that ends with .mlpackage: the model is an ML program"));
   format::Rope specification(Bytes::from(std::move(model.specification)));
-  if (!package) return api::unwrap(format::write_file(destination, std::move(specification)));
-  format::FileContents weights;
-  for (const auto& [name, bytes] : model.weights) weights.emplace(name, format::Rope(bytes));
-  api::unwrap(format::write_folder(format::package_files(std::move(specification), std::move(weights)), destination));
+  if (!package) return api::unwrap(format::replace_file(std::move(specification), destination, kind, force, {path}));
+  api::unwrap(format::replace_folder(format::package_files(std::move(specification), format::ropes_of(model.weights)),
+                                     destination, kind, force, {path}));
 }
 
 std::map<std::string, std::string> generate_interface(const std::string& path, const InterfaceOptions& options) {

@@ -117,7 +117,8 @@ void encrypt_model(const std::string& path, const std::string& destination, cons
                                                  return fail(ErrorCode::invalid_argument, "it is encrypted already");
                                                }}));
   const format::Rope content = content_of(trimmed);
-  FileReplacement file = api::unwrap(FileReplacement::begin(destination));
+  FileReplacement file = api::unwrap(
+      FileReplacement::begin(destination, OutputKind::encrypted_model, options.overwrite == Overwrite::any, {trimmed}));
   uint64_t done = 0;
   api::unwrap(age::encrypt(content, lock, [&](std::span<const std::byte> part) {
     done += part.size();
@@ -127,15 +128,15 @@ void encrypt_model(const std::string& path, const std::string& destination, cons
   api::unwrap(file.finish(false));
 }
 
-void decrypt_model(const std::string& path, const std::string& destination, const KeySource& key) {
+void decrypt_model(const std::string& path, const std::string& destination, const KeySource& key, Overwrite overwrite) {
   const Bytes file = api::unwrap(map_file(path));
   if (!age::is_encrypted(file)) api::raise(fail(ErrorCode::invalid_argument, "'", path, "' is not encrypted"));
-  std::error_code ignored;
-  if (fs::exists(destination, ignored))
-    api::raise(fail(ErrorCode::invalid_argument, "'", destination, "': exists already"));
+  const bool force = overwrite == Overwrite::any;
+  api::unwrap(check_output(destination, OutputKind::model, force, {path}));
   Result<Bytes> opened = age::open(file, keys_for(path, key));
   if (!opened.ok()) api::raise(std::move(opened).error().in(cat("'", path, "'")));
-  if (!format::is_tar(*opened)) return api::unwrap(format::replace_file(ready(*opened), destination));
+  if (!format::is_tar(*opened))
+    return api::unwrap(format::replace_file(ready(*opened), destination, OutputKind::specification, force, {path}));
   // The archive holds one folder, whose name becomes that of the destination.
   const auto files = api::unwrap(format::read_tar(*opened));
   format::FileContents contents;
@@ -145,7 +146,8 @@ void decrypt_model(const std::string& path, const std::string& destination, cons
     const bool one_folder = slash != std::string::npos && files.rbegin()->first.starts_with(top);
     contents[one_folder ? name.substr(slash + 1) : name] = ready(bytes);
   }
-  api::unwrap(format::replace_package(std::move(contents), destination));
+  const OutputKind kind = contents.contains("Manifest.json") ? OutputKind::package : OutputKind::compiled_model;
+  api::unwrap(format::replace_folder(std::move(contents), destination, kind, force, {path}));
 }
 
 std::vector<std::byte> encrypt(std::span<const std::byte> bytes, const EncryptionOptions& options) {

@@ -43,6 +43,7 @@ Result<KernelCache> kernel_cache_for(const ModelConfiguration& configuration,
     out.choices->measuring = configuration.measuring;
   }
   if (path.empty()) return out;
+  if (measures) MOKA_TRY_IN(check_output(path, OutputKind::kernel_times), "kernel cache");
   out.path = path;
   out.machine = machine_of(devices);
   auto ignored = [&](const std::string& why) { out.remark = cat("kernel cache '", path, "' is not used: ", why); };

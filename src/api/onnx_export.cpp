@@ -1,11 +1,12 @@
 #include "moka/onnx_export.h"
 
 #include <filesystem>
+#include <optional>
 
 #include "api/internal.h"
+#include "base/replace_file.h"
 #include "compiler/onnx/export.h"
 #include "format/onnx/write.h"
-#include "format/write_files.h"
 #include "passes/pass.h"
 
 namespace moka {
@@ -45,7 +46,9 @@ OnnxExport report(const compiler::onnx::Exported& e) {
   return out;
 }
 
-OnnxExport write(import::ImportedModel model, const std::string& destination, const OnnxExportOptions& options) {
+/// `inputs`: the paths of the model.
+OnnxExport write(import::ImportedModel model, const std::string& destination, const OnnxExportOptions& options,
+                 const std::vector<std::string>& inputs = {}) {
   const compiler::onnx::Exported e = exported(model, options);
   OnnxExport out = report(e);
   if (options.check) return out;
@@ -61,19 +64,27 @@ OnnxExport write(import::ImportedModel model, const std::string& destination, co
   if (options.external_data || weights > kMostInside)
     how.data_file = std::filesystem::path(destination).filename().string() + ".data";
   format::onnx::Written written = api::unwrap(format::onnx::write_model(e.model, how));
-  if (written.data.size() > 0) {
-    out.files.push_back(destination + ".data");
-    api::unwrap(format::replace_file(std::move(written.data), out.files.back()));
-  }
-  out.files.push_back(destination);
-  api::unwrap(format::replace_file(std::move(written.model), destination));
+  const bool force = options.overwrite == Overwrite::any;
+  const auto begin = [&](const std::string& path, OutputKind kind, const format::Rope& content) {
+    FileReplacement file = api::unwrap(FileReplacement::begin(path, kind, force, inputs));
+    for (const Bytes& piece : content.pieces()) api::unwrap(file.add(piece.span));
+    out.files.push_back(path);
+    return file;
+  };
+  // The weights of an older model stay as they are until the new model is complete.
+  std::optional<FileReplacement> data;
+  if (written.data.size() > 0) data.emplace(begin(destination + ".data", OutputKind::onnx_data, written.data));
+  FileReplacement file = begin(destination, OutputKind::onnx, written.model);
+  if (data) api::unwrap(data->finish(false));
+  api::unwrap(file.finish(false));
   return out;
 }
 
 }  // namespace
 
 OnnxExport export_onnx(const std::string& path, const std::string& destination, const OnnxExportOptions& options) {
-  return write(api::unwrap(import::import_model(api::unwrap(format::open_model(path)), {})), destination, options);
+  return write(api::unwrap(import::import_model(api::unwrap(format::open_model(path)), {})), destination, options,
+               {path});
 }
 
 OnnxExport export_onnx(const ModelAssetView& model, const std::string& destination, const OnnxExportOptions& options) {

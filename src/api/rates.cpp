@@ -65,7 +65,7 @@ class RatesFile {
     auto before = runtime::read_cache_file(path_);
     const std::string text = runtime::merged_rates(before.ok() ? *before : std::string(), machine_, known_);
     known_ = MOKA_TRY(runtime::parse_rates(text, machine_));
-    return path_.empty() ? Status() : runtime::replace_cache_file(path_, text);
+    return path_.empty() ? Status() : runtime::replace_cache_file(path_, OutputKind::rates, text);
   }
   const std::string& path() const { return path_; }
   const std::string& remark() const { return remark_; }
@@ -132,6 +132,7 @@ MachineRates machine_rates(const std::string& file, const Devices& devices, int 
   MachineRates out;
   out.remarks = devices.remarks;
   out.file = unwrap(rates_file(file));
+  if (measures && !out.file.empty()) unwrap(check_output(out.file, OutputKind::rates));
   RatesFile known(out.file, devices.list, threads > 0 ? threads : processors());
   if (!known.remark().empty()) out.remarks.push_back(known.remark());
   std::vector<const kernel::Device*> units;

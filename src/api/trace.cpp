@@ -11,7 +11,8 @@
 
 namespace moka {
 
-Trace::Trace(const std::string& path) : path_(api::unwrap(trace::start(path))) {}
+Trace::Trace(const std::string& path, Overwrite overwrite)
+    : path_(api::unwrap(trace::start(path, overwrite == Overwrite::any))) {}
 Trace::Trace(Trace&& other) noexcept : path_(std::move(other.path_)), is_open_(std::exchange(other.is_open_, false)) {}
 
 Trace::~Trace() {

@@ -1,6 +1,7 @@
 #include "base/replace_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,32 +19,32 @@ namespace fs = std::filesystem;
 constexpr std::string_view between = ".unfinished-";
 constexpr size_t digits = 16;
 
-Error io_error(const std::string& path, std::string_view what) {
-  return fail(ErrorCode::io, "'", path, "': ", what, ": ", std::strerror(errno));
+Error io_error(const std::string& path, int error = errno) {
+  return fail(ErrorCode::io, "'", path, "': cannot be written: ", std::strerror(error));
 }
 
 /// Makes a file with a random name, since process numbers are not unique among containers that share a folder.
-Result<int> make_unfinished(const std::string& path, std::string& made) {
+Result<int> make_unfinished(const std::string& path, mode_t mode, std::string& made) {
   std::random_device random;
   for (int tries = 0; tries < 100; ++tries) {
     char text[digits + 1];
     std::snprintf(text, sizeof text, "%08x%08x", random(), random());
     const std::string name = cat(path, between, text);
-    const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (file >= 0) {
       made = name;
       return file;
     }
     if (errno != EEXIST) break;
   }
-  return io_error(path, "making it");
+  return io_error(path);
 }
 
 Status write_all(int file, const std::string& path, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(file, bytes.data(), std::min(bytes.size(), size_t{1} << 30));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return io_error(path, "writing");
+    if (n < 0) return io_error(path);
     bytes = bytes.subspan(static_cast<size_t>(n));
   }
   return {};
@@ -64,20 +65,30 @@ Result<std::string> link_target(const std::string& path) {
   return at.string();
 }
 
-Result<FileReplacement> FileReplacement::begin(const std::string& path) {
+Result<FileReplacement> FileReplacement::begin(const std::string& path, OutputKind kind, bool force,
+                                               const std::vector<std::string>& inputs) {
+  MOKA_TRY(check_output(path, kind, force, inputs));
   FileReplacement out;
+  struct stat old {};
+  const bool exists = ::stat(path.c_str(), &old) == 0;
+  if (const int named = named_descriptor(path); named >= 0 || (exists && !S_ISREG(old.st_mode))) {
+    out.path_ = path;
+    out.file_ = named >= 0 ? ::fcntl(named, F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    return out.file_ >= 0 ? Result<FileReplacement>(std::move(out)) : io_error(path);
+  }
   out.path_ = MOKA_TRY(link_target(path));
-  std::error_code error;
-  const fs::file_status status = fs::status(out.path_, error);
-  if (fs::is_directory(status) || !fs::path(out.path_).has_filename())
+  if (!fs::path(out.path_).has_filename())
     return fail(ErrorCode::invalid_argument, "'", path, "': expected the path of a file, got a folder");
-  if (fs::exists(status) && !fs::is_regular_file(status))
-    return fail(ErrorCode::invalid_argument, "'", path, "': expected the path of a file, got something else");
+  // Renaming would replace a file that is protected against writing.
+  if (exists && ::access(out.path_.c_str(), W_OK) != 0) return io_error(path);
+  std::error_code error;
   if (const fs::path folder = fs::path(out.path_).parent_path(); !folder.empty()) {
     fs::create_directories(folder, error);
     if (error) return fail(ErrorCode::io, "'", folder.string(), "': cannot be made: ", error.message());
   }
-  out.file_ = MOKA_TRY(make_unfinished(out.path_, out.made_));
+  const bool secret = kind == OutputKind::identity;
+  out.file_ = MOKA_TRY(make_unfinished(out.path_, secret ? 0600 : 0644, out.made_));
+  if (exists && !secret && ::fchmod(out.file_, old.st_mode & 07777) != 0) return io_error(path);
   return out;
 }
 
@@ -91,18 +102,19 @@ FileReplacement::~FileReplacement() {
   if (!made_.empty()) std::remove(made_.c_str());
 }
 
-Status FileReplacement::add(std::span<const std::byte> bytes) { return write_all(file_, made_, bytes); }
+Status FileReplacement::add(std::span<const std::byte> bytes) { return write_all(file_, path_, bytes); }
 
 Status FileReplacement::finish(bool sync) {
-  if (sync && ::fsync(file_) != 0) return io_error(made_, "writing");
-  if (::close(std::exchange(file_, -1)) != 0) return io_error(made_, "closing");
-  if (std::rename(made_.c_str(), path_.c_str()) != 0) return io_error(path_, "replacing");
+  if (sync && !made_.empty() && ::fsync(file_) != 0) return io_error(path_);
+  if (::close(std::exchange(file_, -1)) != 0) return io_error(path_);
+  if (!made_.empty() && std::rename(made_.c_str(), path_.c_str()) != 0) return io_error(path_);
   made_.clear();
   return {};
 }
 
-Status replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts, bool sync) {
-  FileReplacement file = MOKA_TRY(FileReplacement::begin(path));
+Status replace_file(const std::string& path, OutputKind kind, std::span<const std::span<const std::byte>> parts,
+                    bool sync, bool force) {
+  FileReplacement file = MOKA_TRY(FileReplacement::begin(path, kind, force));
   for (const auto& part : parts) MOKA_TRY(file.add(part));
   return file.finish(sync);
 }

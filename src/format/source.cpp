@@ -80,7 +80,7 @@ Result<ModelSource> ModelSource::read(const std::string& path) {
   return source;
 }
 
-Status ModelSource::write(const std::string& path) const {
+Status ModelSource::write(const std::string& path, bool force) const {
   std::string trimmed = path;
   while (trimmed.size() > 1 && trimmed.back() == '/') trimmed.pop_back();
   const bool package = fs::path(trimmed).extension() == ".mlpackage";
@@ -90,13 +90,14 @@ Status ModelSource::write(const std::string& path) const {
     return fail(ErrorCode::invalid_argument, "'", path,
                 "': expected a path that ends with .mlpackage: the model has an ML program or files of weights");
   Rope written = MOKA_TRY(specification.serialize());
-  if (!package) return replace_file(std::move(written), trimmed);
-  if (place.empty()) return replace_package(package_files(std::move(written), weights), trimmed);
+  if (!package) return replace_file(std::move(written), trimmed, OutputKind::specification, force);
+  if (place.empty())
+    return replace_folder(package_files(std::move(written), weights), trimmed, OutputKind::package, force);
   FileContents files = others;
   const fs::path base = fs::path(place).parent_path();
   for (const auto& [name, content] : weights) files[(base / name).string()] = content;
   files[place] = std::move(written);
-  return replace_package(std::move(files), trimmed);
+  return replace_folder(std::move(files), trimmed, OutputKind::package, force);
 }
 
 }  // namespace moka::format

@@ -26,7 +26,7 @@ struct ModelSource {
   /// Writes a package if `path` ends with .mlpackage, otherwise a file. A package that was read keeps the names of its
   /// files. Errors: invalid_argument (the path does not fit the model, or the folder has other files), io, those of
   /// Message::serialize.
-  Status write(const std::string& path) const;
+  Status write(const std::string& path, bool force = false) const;
 };
 
 /// Each file in one piece.

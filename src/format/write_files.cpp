@@ -1,8 +1,10 @@
 #include "format/write_files.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -16,18 +18,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Status make_folder(const fs::path& folder) {
-  std::error_code ec;
-  if (!folder.empty()) fs::create_directories(folder, ec);
-  if (ec) return fail(ErrorCode::io, "'", folder.string(), "': cannot be made: ", ec.message());
-  return {};
+Status cannot_write(const std::string& path, const std::string& why) {
+  return fail(ErrorCode::io, "'", path, "': cannot be written: ", why);
 }
 
-Status write_all(FileContents files, const fs::path& folder) {
+/// `shown`: the path in errors.
+Status write_new(const fs::path& path, Rope content, const fs::path& shown) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  for (const Bytes& piece : content.pieces())
+    out.write(piece.text().data(), static_cast<std::streamsize>(piece.size()));
+  out.close();
+  return out ? Status() : cannot_write(shown.string(), std::strerror(errno));
+}
+
+Status write_all(FileContents files, const fs::path& folder, const fs::path& shown) {
   for (auto& [name, content] : files) {
-    const fs::path path = folder / MOKA_TRY(normalise_inside(name));
-    MOKA_TRY(make_folder(path.parent_path()));
-    MOKA_TRY(write_file(path.string(), std::move(content)));
+    const std::string inside = MOKA_TRY(normalise_inside(name));
+    std::error_code ec;
+    fs::create_directories((folder / inside).parent_path(), ec);
+    if (ec) return cannot_write((shown / inside).string(), ec.message());
+    MOKA_TRY(write_new(folder / inside, std::move(content), shown / inside));
   }
   return {};
 }
@@ -41,66 +51,53 @@ std::string beside(const std::string& path) {
     if (std::string name = cat(stem, ".", getpid(), "-", i, ".tmp"); !fs::exists(name, ec)) return name;
 }
 
-Status move_to(const std::string& from, const std::string& to) {
+/// Gives the folder `made` the name `path`. A folder that was there is at `made` afterwards, or gone.
+Status put(const std::string& made, const std::string& path) {
   std::error_code ec;
-  fs::rename(from, to, ec);
-  if (ec) return fail(ErrorCode::io, "'", from, "': cannot be moved to '", to, "': ", ec.message());
-  return {};
+  if (fs::exists(path, ec)) {
+    if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) return {};
+    // Not every file system exchanges names.
+    const std::string old = beside(path);
+    if (std::rename(path.c_str(), old.c_str()) != 0) return cannot_write(path, std::strerror(errno));
+    if (std::rename(made.c_str(), path.c_str()) == 0) {
+      fs::remove_all(old, ec);
+      return {};
+    }
+    const int error = errno;
+    fs::rename(old, path, ec);
+    return cannot_write(path, std::strerror(error));
+  }
+  fs::rename(made, path, ec);
+  return ec ? cannot_write(path, ec.message()) : Status();
 }
 
 }  // namespace
 
-Status write_file(const std::string& path, Rope content) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  for (const Bytes& piece : content.pieces())
-    out.write(piece.text().data(), static_cast<std::streamsize>(piece.size()));
-  out.close();
-  if (!out) return fail(ErrorCode::io, "'", path, "': cannot be written: ", std::strerror(errno));
-  return {};
+FileContents ropes_of(const std::map<std::string, Bytes>& files) {
+  FileContents out;
+  for (const auto& [name, bytes] : files) out.emplace(name, Rope(bytes));
+  return out;
 }
 
-Status write_folder(FileContents files, const std::string& folder) {
-  std::error_code ec;
-  if (fs::exists(folder, ec) && !(fs::is_directory(folder, ec) && fs::is_empty(folder, ec)))
-    return fail(ErrorCode::invalid_argument, "'", folder,
-                "': expected a new or empty folder, got one that holds files");
-  Status status = write_all(std::move(files), folder);
-  if (!status.ok()) fs::remove_all(folder, ec);
-  return status;
-}
+Status write_file(const std::string& path, Rope content) { return write_new(path, std::move(content), path); }
 
-Status write_folder(const std::map<std::string, Bytes>& files, const std::string& folder) {
-  FileContents ropes;
-  for (const auto& [name, bytes] : files) ropes.emplace(name, Rope(bytes));
-  return write_folder(std::move(ropes), folder);
-}
-
-Status replace_file(Rope content, const std::string& path) {
-  FileReplacement file = MOKA_TRY(FileReplacement::begin(path));
+Status replace_file(Rope content, const std::string& path, OutputKind kind, bool force,
+                    const std::vector<std::string>& inputs) {
+  FileReplacement file = MOKA_TRY(FileReplacement::begin(path, kind, force, inputs));
   for (const Bytes& piece : content.pieces()) MOKA_TRY(file.add(piece.span));
   return file.finish(false);
 }
 
-Status replace_package(FileContents files, const std::string& name) {
-  const std::string path = MOKA_TRY(link_target(name));
-  std::error_code ec;
-  const bool exists = fs::exists(path, ec);
-  if (exists && !fs::is_directory(path, ec))
-    return fail(ErrorCode::invalid_argument, "'", path, "': expected the path of a folder, got a file");
-  if (exists && !fs::is_empty(path, ec) && !fs::exists(fs::path(path) / "Manifest.json", ec))
-    return fail(ErrorCode::invalid_argument, "'", path,
-                "': expected a package, or a new or empty folder, got a folder that holds other files");
-  const std::string made = beside(path);
-  MOKA_TRY(write_folder(std::move(files), made));
-  if (!exists) return move_to(made, path);
-  const std::string old = beside(path);
-  MOKA_TRY(move_to(path, old));
-  if (Status moved = move_to(made, path); !moved.ok()) {
-    fs::rename(old, path, ec);
-    return moved;
-  }
-  fs::remove_all(old, ec);
-  return {};
+Status replace_folder(FileContents files, const std::string& name, OutputKind kind, bool force,
+                      const std::vector<std::string>& inputs) {
+  MOKA_TRY(check_output(name, kind, force, inputs));
+  const std::string path = MOKA_TRY(link_target(name)), made = beside(path);
+  Status status = write_all(std::move(files), made, path);
+  if (status.ok()) status = put(made, path);
+  // After an exchange this is the old folder.
+  std::error_code ignored;
+  fs::remove_all(made, ignored);
+  return status;
 }
 
 }  // namespace moka::format

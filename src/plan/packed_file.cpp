@@ -129,7 +129,8 @@ Status write_packed_file(const std::string& path, std::string_view scope, std::s
     parts.push_back(p.bytes);
     parts.push_back(std::span(zeros).first(aligned(p.bytes.size()) - p.bytes.size() + kBehind));
   }
-  return replace_file(path, parts, false);  // the checksums find what a crash of the machine damages
+  return replace_file(path, OutputKind::packed_weights, parts,
+                      false);  // the checksums find what a crash of the machine damages
 }
 
 }  // namespace moka::plan

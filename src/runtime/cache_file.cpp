@@ -37,9 +37,9 @@ Result<std::string> read_cache_file(const std::string& path) {
   return text;
 }
 
-Status replace_cache_file(const std::string& path, std::string_view text) {
+Status replace_cache_file(const std::string& path, OutputKind kind, std::string_view text) {
   const std::span<const std::byte> part = std::as_bytes(std::span(text));
-  return replace_file(path, {&part, 1}, true);
+  return replace_file(path, kind, {&part, 1}, true);
 }
 
 Result<std::string> users_cache_file(std::string_view name, std::string_view what) {

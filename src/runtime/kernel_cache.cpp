@@ -108,7 +108,8 @@ Result<std::string> read_kernel_cache(const std::string& path) { return read_cac
 Status update_kernel_cache(const std::string& path, const KernelMachine& machine,
                            std::span<const plan::Measurement> entries) {
   auto before = read_cache_file(path);
-  return replace_cache_file(path, merged_kernel_cache(before.ok() ? *before : std::string(), machine, entries));
+  return replace_cache_file(path, OutputKind::kernel_times,
+                            merged_kernel_cache(before.ok() ? *before : std::string(), machine, entries));
 }
 
 Result<std::string> default_kernel_cache() { return users_cache_file("kernels.json", "the user's kernel cache"); }

@@ -139,7 +139,7 @@ Result<ModelContent> content_of_model(const std::string& path, const std::string
   }
   out.digest = all.text();
   // If this fails, the next call reads all files again.
-  if (is_new && one_line) (void)replace_cache_file(memory, listed(files));
+  if (is_new && one_line) (void)replace_cache_file(memory, OutputKind::digests, listed(files));
   return out;
 }
 

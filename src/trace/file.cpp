@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/output.h"
 #include "trace/encode.h"
 
 namespace moka::trace {
@@ -136,10 +138,14 @@ std::string beside(const std::string& path) {
   return path.substr(0, at) + "-" + std::to_string(getpid()) + path.substr(at);
 }
 
-Result<std::pair<int, std::string>> open_file(std::string path) {
+Result<std::pair<int, std::string>> open_file(std::string path, bool force) {
   for (int attempt = 0;; attempt++) {
-    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    MOKA_TRY_IN(check_output(path, OutputKind::trace, force), "trace");
+    const int named = named_descriptor(path);
+    const int fd =
+        named >= 0 ? fcntl(named, F_DUPFD_CLOEXEC, 0) : open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) return fail(ErrorCode::io, "trace '", path, "': cannot be written: ", std::strerror(errno));
+    if (named >= 0) return std::pair(fd, std::move(path));
     if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK || attempt > 0) {
       // A pipe cannot be cut, and need not be.
       if (ftruncate(fd, 0) != 0 && errno != EINVAL) {
@@ -154,8 +160,25 @@ Result<std::pair<int, std::string>> open_file(std::string path) {
   }
 }
 
+/// Tells the process that traces this one, through the pipe that MOKA_TRACE_ERRORS names.
+void tell_tracer(const Error& error) {
+  const char* pipe = std::getenv("MOKA_TRACE_ERRORS");
+  const int fd = pipe == nullptr ? -1 : open(pipe, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return;
+  const std::string text = error.to_string();
+  struct stat status {};
+  if (fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode)) (void)!write(fd, text.data(), text.size());
+  close(fd);
+}
+
+void tell(const Error& error) {
+  std::fprintf(stderr, "moka: %s%s\n", is_asked_for() ? "MOKA_TRACE: " : "", error.to_string().c_str());
+}
+
 void prepare_process() {
-  std::atexit([] { (void)stop(); });
+  std::atexit([] {
+    if (const Status stopped = stop(); !stopped.ok()) tell(stopped.error());
+  });
   pthread_atfork(
       [] {
         running().mutex.lock();
@@ -173,11 +196,11 @@ void prepare_process() {
       });
 }
 
-Result<std::string> start_locked(Running& r, const std::string& path) {
+Result<std::string> start_locked(Running& r, const std::string& path, bool force) {
   if (r.file != nullptr)
     return fail(ErrorCode::invalid_argument, "trace '", path, "': the process already traces to '", r.file->path(),
                 "'");
-  auto opened = MOKA_TRY(open_file(with_process(path)));
+  auto opened = MOKA_TRY(open_file(with_process(path), force));
   if (!r.is_prepared) prepare_process();
   r.is_prepared = true;
   r.file = new File(opened.first, opened.second);
@@ -199,15 +222,16 @@ bool find_out() {
   if (state.load() != kUnknown) return state.load() == kOn;
   state.store(kOff);
   if (!is_asked_for()) return false;
-  const auto started = start_locked(r, std::getenv("MOKA_TRACE"));
-  if (!started.ok()) std::fprintf(stderr, "moka: MOKA_TRACE: %s\n", started.error().to_string().c_str());
+  const auto started = start_locked(r, std::getenv("MOKA_TRACE"), false);
+  if (!started.ok()) tell(started.error());
+  if (!started.ok()) tell_tracer(started.error());
   return started.ok();
 }
 
-Result<std::string> start(const std::string& path) {
+Result<std::string> start(const std::string& path, bool force) {
   const std::lock_guard lock(running().mutex);
   if (path.empty()) return fail(ErrorCode::invalid_argument, "trace: expected the path of a file, got none");
-  return start_locked(running(), path);
+  return start_locked(running(), path, force);
 }
 
 Status stop() {
@@ -217,7 +241,9 @@ Status stop() {
   if (r.file == nullptr) return {};
   state.store(kOff);
   const std::unique_ptr<File> file(std::exchange(r.file, nullptr));
-  return file->finish();
+  Status finished = file->finish();
+  if (!finished.ok() && is_asked_for()) tell_tracer(finished.error());
+  return finished;
 }
 
 }  // namespace moka::trace

@@ -127,7 +127,7 @@ class Counted {
 
 /// Begins a trace. "%p" in `path` stands for the process ID. If another process is writing a trace to that file, the ID
 /// is inserted before the extension. Returns the path. Errors: io, invalid_argument (a trace is already being written).
-Result<std::string> start(const std::string& path);
+Result<std::string> start(const std::string& path, bool force = false);
 /// Ends the trace and all open spans. Does nothing without a trace. Error io: some events could not be written.
 Status stop();
 

@@ -187,8 +187,9 @@ TEST_F(Cache, ThatCannotBeWrittenIsARemark) {
 TEST_F(Cache, IsListedAndCleared) {
   EXPECT_TRUE(cached_models(cache_).empty());
   const Model model = load(cache_);
-  write(cache_ + "/damaged.packed", "x");
+  write(cache_ + "/damaged.packed", "\nMOKPACK and no more");
   write(cache_ + "/other.txt", "x");
+  write(cache_ + "/other.packed", "x");
   const std::vector<CachedModel> all = cached_models(cache_);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_FALSE(all[0].usable);
@@ -199,7 +200,7 @@ TEST_F(Cache, IsListedAndCleared) {
   const Model mapped = load(cache_);
   EXPECT_EQ(clear_cache(cache_), 2u);
   EXPECT_TRUE(cached_models(cache_).empty());
-  EXPECT_TRUE(fs::exists(cache_ + "/other.txt"));
+  EXPECT_TRUE(fs::exists(cache_ + "/other.txt") && fs::exists(cache_ + "/other.packed"));
   expect_same_bits(model, mapped);
 }
 

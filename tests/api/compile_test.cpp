@@ -99,14 +99,18 @@ TEST(ModelAssetView, LoadsAndCompilesWithoutACopy) {
   EXPECT_TRUE(alive.expired());
 }
 
-TEST(CompileModel, RefusesToOverwriteAndToCompileTwice) {
+TEST(CompileModel, ReplacesOnlyCompiledModelsAndCompilesOnce) {
   test::TemporaryFolder folder;
   MOKA_NEEDS_MODELS(models);
   fs::path source = *models / "basic_pitch/nmp.mlpackage";
   fs::path compiled = folder / "m.mlmodelc";
   compile_model(source.string(), compiled.string());
-  EXPECT_THROW(compile_model(source.string(), compiled.string()), Exception);
+  compile_model(source.string(), compiled.string());
   EXPECT_TRUE(fs::exists(compiled / "coremldata.bin"));
+  fs::create_directories(folder / "other.mlmodelc/letters");
+  EXPECT_THROW(compile_model(source.string(), (folder / "other.mlmodelc").string(), {.overwrite = Overwrite::any}),
+               Exception);
+  EXPECT_TRUE(fs::exists(folder / "other.mlmodelc/letters"));
   EXPECT_THROW(compile_model(compiled.string(), (folder / "again.mlmodelc").string()), Exception);
   EXPECT_FALSE(fs::exists(folder / "again.mlmodelc"));
 }

@@ -171,7 +171,12 @@ TEST_F(Encryption, DecryptsToTheSameFiles) {
   EXPECT_EQ(files_below(folder_ / "back.mlpackage").size(), original.size());
   for (const fs::path& path : original)
     EXPECT_TRUE(text_of(path) == text_of(folder_ / "back.mlpackage" / path.lexically_relative(package_))) << path;
-  failure(ErrorKind::invalid_argument, [&] { decrypt_model(file_, folder_ / "back.mlpackage", with_key().key); });
+  decrypt_model(file_, folder_ / "back.mlpackage", with_key().key);
+  EXPECT_EQ(files_below(folder_ / "back.mlpackage").size(), original.size());
+  fs::create_directories(folder_ / "letters/old");
+  for (const Overwrite overwrite : {Overwrite::own_kind, Overwrite::any})
+    failure(ErrorKind::invalid_argument, [&] { decrypt_model(file_, folder_ / "letters", with_key().key, overwrite); });
+  EXPECT_TRUE(fs::exists(folder_ / "letters/old"));
   failure(ErrorKind::invalid_argument, [&] {
     EncryptionOptions options;
     options.recipients = {pair_.recipient};

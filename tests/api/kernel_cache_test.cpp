@@ -145,6 +145,10 @@ TEST_F(KernelCacheFile, DamageNeverFailsALoad) {
     EXPECT_EQ(conv(model).chosen_by, "rule");
     EXPECT_TRUE(remark(model).starts_with("kernel cache '" + path_ + "' is not used: ")) << remark(model);
   }
+  // What Moka did not write stays.
+  EXPECT_THROW(load(path_, MeasureKernels::missing), Exception);
+  EXPECT_EQ(text(), "{\"format\": 1}");
+  write(good.substr(0, good.size() / 2));
   EXPECT_EQ(conv(load(path_, MeasureKernels::missing)).chosen_by, "measured");
   EXPECT_EQ(conv(load(path_)).chosen_by, "cache");
   EXPECT_EQ(remark(load((folder_ / "absent.json").string())),

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <vector>
 
 #include "api/api_util.h"
@@ -162,6 +163,25 @@ TEST_F(Traced, OneTraceAtATime) {
   trace.stop();
   EXPECT_THROW(Trace("/nonexistent/folder/t.pftrace"), Exception);
   EXPECT_THROW(summarize_trace("/nonexistent/t.pftrace"), Exception);
+}
+
+TEST_F(Traced, ReplacesOnlyTracesAndTellsOfAFullDisk) {
+  std::ofstream(path_) << "keep me";
+  EXPECT_THROW(Trace{path_}, Exception);
+  std::string text;
+  std::getline(std::ifstream(path_), text);
+  EXPECT_EQ(text, "keep me");
+  Trace(path_, Overwrite::any).stop();
+  Trace(path_).stop();
+  EXPECT_GT(fs::file_size(path_), 20u);
+  Trace full("/dev/full");
+  try {
+    full.stop();
+    FAIL() << "no error";
+  } catch (const Exception& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::io);
+    EXPECT_STREQ(e.what(), "trace '/dev/full': cannot be written: No space left on device");
+  }
 }
 
 TEST_F(Traced, SpansOfTheProgramAreOnTheLaneData) {

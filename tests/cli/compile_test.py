@@ -127,7 +127,7 @@ class Compile(Case):
         other = self.folder / "silero-vad-encoder-v6.0.0.mlmodelc"
         other.mkdir()
         (other / "letter").write_text("keep me")
-        self.assertIn("not a compiled model", self.ends(2, "compile", self.source(), self.folder).stderr)
+        self.assertIn("expected a new path, a compiled model", self.ends(2, "compile", self.source(), self.folder).stderr)
         self.assertEqual((other / "letter").read_text(), "keep me")
 
     def test_metadata(self):
@@ -150,7 +150,8 @@ class Compile(Case):
         # The weights are the same, but their position in the file decides which kernel reads them.
         for a, b in zip(answers[0]["Identity"]["values"][0], answers[1]["Identity"]["values"][0], strict=True):
             self.assertAlmostEqual(a, b, places=6)
-        self.assertIn("exists", self.ends(2, "decompile", compiled, again).stderr)
+        (self.folder / "text.mlmodel").write_text("keep me")
+        self.assertIn("got another file", self.ends(2, "decompile", compiled, self.folder / "text.mlmodel").stderr)
         program = MODELS / "silero_vad/unified_int8.mlmodelc"
         self.assertIn("ends with .mlpackage", self.ends(2, "decompile", program, self.folder / "p.mlmodel").stderr)
         self.ends(0, "decompile", program, self.folder / "p.mlpackage")

@@ -86,7 +86,7 @@ class Edit(Case):
         self.assertEqual(self.values(self.model(), "y"), [[4, 6, 8, 10]])
 
     def test_a_model_replaces_itself(self):
-        self.ends(0, "edit", self.model(), "--rename", "y=z", "-o", self.model())
+        self.ends(0, "edit", self.model(), "--rename", "y=z", "-o", self.model(), "--force")
         self.assertEqual(self.values(self.model(), "z"), [[4, 6, 8, 10]])
 
     def test_a_failed_edit_writes_nothing(self):
@@ -103,16 +103,16 @@ class Edit(Case):
         self.ends(0, "edit", self.model(), "--labels", f"{self.folder / 'labels.txt'},output=y,label=best", "-o", out)
         self.assertEqual(self.predicted(out)["best"]["value"], "d")
         (self.folder / "labels.txt").write_bytes(b"\xef\xbb\xbf1\r\n2\r\n3\r\n4\r\n")
-        self.ends(0, "edit", out, "--labels", f"{self.folder / 'labels.txt'},type=int64", "-o", out)
+        self.ends(0, "edit", out, "--labels", f"{self.folder / 'labels.txt'},type=int64", "-o", out, "--force")
         self.assertEqual(self.predicted(out)["best"]["value"], 4)
-        self.ends(0, "edit", out, "--remove-labels", "--normalize", "x=mean=1:2:3:4,std=2", "-o", out)
+        self.ends(0, "edit", out, "--remove-labels", "--normalize", "x=mean=1:2:3:4,std=2", "-o", out, "--force")
         self.assertEqual(self.values(out, "y"), [[2, 2, 2, 2]])
-        self.ends(0, "edit", out, "--strip", "random,seed=4", "--target", "ios26", "-o", out)
-        self.assertIn("number such as", self.ends(2, "edit", out, "--normalize", "x=mean=one", "-o", out).stderr)
-        self.assertIn("zeros or random", self.ends(2, "edit", out, "--strip", "all", "-o", out).stderr)
-        self.assertIn("expected the color", self.ends(2, "edit", out, "--image", "x=cmyk", "-o", out).stderr)
-        self.assertIn("'depth=3'", self.ends(2, "edit", out, "--image", "x=rgb,depth=3", "-o", out).stderr)
-        self.assertIn("cannot be read", self.ends(2, "edit", out, "--labels", "absent.txt", "-o", out).stderr)
+        self.ends(0, "edit", out, "--strip", "random,seed=4", "--target", "ios26", "-o", out, "--force")
+        self.assertIn("number such as", self.ends(2, "edit", out, "--normalize", "x=mean=one", "-o", out, "--force").stderr)
+        self.assertIn("zeros or random", self.ends(2, "edit", out, "--strip", "all", "-o", out, "--force").stderr)
+        self.assertIn("expected the color", self.ends(2, "edit", out, "--image", "x=cmyk", "-o", out, "--force").stderr)
+        self.assertIn("'depth=3'", self.ends(2, "edit", out, "--image", "x=rgb,depth=3", "-o", out, "--force").stderr)
+        self.assertIn("cannot be read", self.ends(2, "edit", out, "--labels", "absent.txt", "-o", out, "--force").stderr)
 
     def test_stripped_weights_stay_sparse(self):
         model = Path(__file__).resolve().parents[1] / "golden" / "cached" / "model.mlpackage"
@@ -129,16 +129,16 @@ class Edit(Case):
         self.assertEqual(self.values(out, "z"), [[10, 14, 18, 22]])
         self.ends(0, "edit", out, "--inline", "-o", self.folder / "One.mlpackage")
         self.assertEqual(self.values(self.folder / "One.mlpackage", "z"), [[10, 14, 18, 22]])
-        self.assertIn("it has: Net, Next", self.ends(2, "edit", out, "--stage", "First", "-o", out).stderr)
+        self.assertIn("it has: Net, Next", self.ends(2, "edit", out, "--stage", "First", "-o", out, "--force").stderr)
         self.ends(0, "edit", out, "--stage", "Net", "-o", self.folder / "Again.mlpackage")
         self.assertEqual(self.values(self.folder / "Again.mlpackage", "y"), self.values(model, "y"))
-        self.ends(0, "edit", out, "--stage", "Next", "-o", out)
+        self.ends(0, "edit", out, "--stage", "Next", "-o", out, "--force")
         self.assertEqual(self.values(out, "z", "y"), [[4, 6, 8, 10]])
-        self.ends(0, "edit", model, "--add-function", f"second={out}", "--default-function", "second", "-o", out)
+        self.ends(0, "edit", model, "--add-function", f"second={out}", "--default-function", "second", "-o", out, "--force")
         self.assertEqual(self.values(out, "z", "y"), [[4, 6, 8, 10]])
-        self.ends(0, "edit", out, "--function", "main", "--bisect", "-o", out)
+        self.ends(0, "edit", out, "--function", "main", "--bisect", "-o", out, "--force")
         self.assertEqual(self.values(out, "y"), [[4, 6, 8, 10]])
-        self.assertIn("it has: first, second", self.ends(2, "edit", out, "--stage", "7", "-o", out).stderr)
+        self.assertIn("it has: first, second", self.ends(2, "edit", out, "--stage", "7", "-o", out, "--force").stderr)
 
     def test_states_are_still_written(self):
         (self.folder / "steps.jsonl").write_text('{"x": [1, 2, 3]}\n' * 3)
@@ -231,8 +231,8 @@ class Edit(Case):
         self.assertEqual(json.loads(answer)["outputs"]["y"]["values"], [[4, 6, 8, 10, 12, 14]])
         self.ends(0, "edit", self.model(), "--shape", "x=1x4|1x6", "-o", out)
         self.ends(2, "predict", out, "--input", "x=[[1,2,3,4,5]]")
-        self.assertIn("expected sizes such as", self.ends(2, "edit", out, "--shape", "x=1xfour", "-o", out).stderr)
-        self.assertIn("from 1 on", self.ends(2, "edit", out, "--shape", "x=1x9..4", "-o", out).stderr)
+        self.assertIn("expected sizes such as", self.ends(2, "edit", out, "--shape", "x=1xfour", "-o", out, "--force").stderr)
+        self.assertIn("from 1 on", self.ends(2, "edit", out, "--shape", "x=1x9..4", "-o", out, "--force").stderr)
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ MISTAKES = [
     ("predict {golden}/classic/one_hot_int.mlmodel -i x=4", FILE, ["'x'", "categories", "4"]),
     ("predict {golden}/classic/one_hot_int.mlmodel -i x=five", USE, ["x", "five"]),
     ("predict {golden}/flexible/range.mlmodel -i x=@{d}/three.npy", USE, ["x"]),
-    ("predict {rent} {right} -o {d}/text.mlmodel", FILE, ["text.mlmodel"]),
+    ("predict {rent} {right} -o {d}/text.mlmodel", USE, ["text.mlmodel", "folder"]),
     # Sizes, damaged weights and budgets
     ("inspect {d}/weightless.mlpackage --weights", FILE, ["weight"]),
     ("predict {golden}/flexible/contradictory.mlmodel -i random", FILE, ["'pile' (stack)", "[2]", "[3]"]),

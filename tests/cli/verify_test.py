@@ -153,7 +153,7 @@ class Verify(Case):
             compiled = write_program(self.folder / f"{name}.mlmodelc", brightness.replace("FACTOR", factor),
                                      [array_feature("x", [1, 3, 2, 2])], [array_feature("y", [1, 3, 2, 2])])
             self.ends(0, "decompile", compiled, self.folder / f"{name}.mlpackage")
-        self.ends(0, "edit", self.folder / "Pixels.mlpackage", "--image", "x=rgb", "-o", self.folder / "Pixels.mlpackage")
+        self.ends(0, "edit", self.folder / "Pixels.mlpackage", "--image", "x=rgb", "-o", self.folder / "Pixels.mlpackage", "--force")
         against = ("verify", self.folder / "Pixels.mlpackage", "--against", self.folder / "Numbers.mlmodelc")
         self.assertIn("--pixel-scale", self.moka_fails(*against).stdout)
         self.ends(0, *against, "--pixel-scale", "1/255")

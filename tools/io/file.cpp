@@ -48,14 +48,6 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
   fail(path.string(), "writing ", bytes.size(), " bytes failed: ", std::strerror(error));
 }
 
-void check_writable(const std::filesystem::path& path) {
-  std::error_code ignored;
-  const bool is_new = !std::filesystem::exists(path, ignored);
-  if (!std::ofstream(path, std::ios::binary | std::ios::app))
-    fail(path.string(), "cannot be written: ", std::strerror(errno));
-  if (is_new) std::filesystem::remove(path, ignored);
-}
-
 void ByteReader::seek(size_t position, std::string_view field) {
   if (position > bytes_.size()) {
     fail(name_, field, " lies at byte ", position, ", but the file has ", bytes_.size(), " bytes");

@@ -18,11 +18,9 @@ Bytes read_file(const std::filesystem::path& path);
 /// The same, also from a pipe such as that of the shell's <(command).
 std::string read_text(const std::filesystem::path& path);
 
-/// Replaces the file. Throws IoError when not every byte can be written.
+/// Replaces whatever file is there. For files that the program itself makes; commands write through cli::Outputs.
+/// Throws IoError when not every byte can be written.
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
-
-/// Throws IoError unless a file can be written there. For commands that take long before they write.
-void check_writable(const std::filesystem::path& path);
 
 /// Reads little-endian numbers from a range of bytes. Throws IoError, which names file and field, at the end of the
 /// bytes.

@@ -1,17 +1,19 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
-#include "arguments.h"
+#include "outputs.h"
 
 namespace moka::cli {
 
 /// A subcommand that was added to its parent.
 struct Command {
   Arguments app;
-  std::string example;       ///< example in the overview
-  std::function<int()> run;  ///< returns the exit code; call it only after parsing
+  std::string example;                       ///< example in the overview
+  std::function<int()> run;                  ///< returns the exit code; call it only after parsing
+  std::shared_ptr<const Outputs> outputs{};  ///< of a command that writes files
 };
 
 Command add_inspect(Arguments parent);

@@ -8,13 +8,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "command.h"
-#include "io/file.h"
 #include "json.h"
 #include "moka/compiler.h"
 #include "moka/model.h"
@@ -40,12 +38,12 @@ struct CompileOptions {
 };
 
 /// Writes an empty Info.plist, because a model adds no entries.
-void write_plist(const std::string& path) {
+void write_plist(const std::string& path, const Outputs& outputs) {
   constexpr std::string_view text =
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n"
       "<plist version=\"1.0\">\n<dict/>\n</plist>\n";
-  io::write_file(path, std::as_bytes(std::span(text)));
+  outputs.write(path, FileKind::property_list, text);
 }
 
 /// Compares versions such as "10.13.2" by their numbers.
@@ -124,7 +122,7 @@ Json rows_of(const std::vector<EmbeddedNetwork>& networks) {
   return out;
 }
 
-int compile(const CompileOptions& options, const Arguments& app) {
+int compile(const CompileOptions& options, const Arguments& app, const Outputs& outputs) {
   for (const std::string& extra : app.remaining())
     note("compile", fmt::format("warning: '{}' is not known and has no effect", extra));
   if (options.print_categories) {
@@ -145,15 +143,15 @@ int compile(const CompileOptions& options, const Arguments& app) {
   const fs::path source = without_trailing_slashes(options.model);
   const fs::path folder = options.folder;
   const fs::path out = folder / (source.stem().string() + ".mlmodelc");
-  if (fs::exists(out) && !fs::exists(out / "coremldata.bin") && !fs::is_empty(out))
-    throw UsageError(fmt::format("'{}' is not a compiled model and is not replaced", out.string()));
+  outputs.check(out.string(), FileKind::compiled_model);
+  outputs.check(folder.string(), FileKind::folder);
   const std::string unfinished = fmt::format(".{}.", out.filename().string());
   if (fs::exists(folder)) remove_unfinished(folder, unfinished);
   const fs::path next = folder / (unfinished + std::to_string(getpid()));
   const auto embedded = compile_model(source.string(), next.string(), {options.embed, options.strict});
   for (const EmbeddedNetwork& network : embedded) note("compile", "remark: " + network.text);
   replace(next, out);
-  if (!options.partial_plist.empty()) write_plist(options.partial_plist);
+  if (!options.partial_plist.empty()) write_plist(options.partial_plist, outputs);
   Json facts{{"compiled", out.string()}, {"embedded", rows_of(embedded)}};
   std::string text = (out / "coremldata.bin").string() + "\n";
   if (options.verbose) {
@@ -182,7 +180,10 @@ Command add_compile(Arguments parent) {
   Arguments app = parent.add_subcommand("compile", "Compile a model as coremlcompiler does: OUTDIR/NAME.mlmodelc");
   app.allow_extras();
   app.add_option("MODEL", options->model, "An .mlmodel file or an .mlpackage").option_text(" ");
-  app.add_option("OUTDIR", options->folder, "Where the compiled model is made; an older one is replaced")
+  const auto outputs = Outputs::of(app);
+  outputs
+      ->add_option("OUTDIR", options->folder, {{"", FileKind::folder}},
+                   "Where the compiled model is made; an older one is replaced")
       .option_text(" ");
   app.add_option("--deployment-target", options->deployment_target,
                  "Warn where the model needs a later version of the platform")
@@ -190,7 +191,9 @@ Command add_compile(Arguments parent) {
   app.add_option("--platform", options->platform, "iOS (default), macOS, tvOS, watchOS, visionOS or macCatalyst")
       .option_text("NAME");
   app.add_option("--sdkroot", options->sdkroot, "Accepted for build systems; has no effect").option_text("DIR");
-  app.add_option("--output-partial-info-plist", options->partial_plist, "Write an empty property list")
+  outputs
+      ->add_option("--output-partial-info-plist", options->partial_plist, {{"", FileKind::property_list}},
+                   "Write an empty property list")
       .option_text("FILE");
   app.add_option("--container", options->container, "Accepted for build systems; has no effect").option_text("KIND");
   for (const auto& [flag, text] : {std::pair{"--language", &options->language}, {"--swift-version", &options->swift}})
@@ -215,7 +218,8 @@ Command add_compile(Arguments parent) {
   app.add_flag("--print-diagnostic-categories", options->print_categories, "Print the categories of diagnostics");
   app.add_flag("--json", options->json, "Answer in JSON");
   app.footer("Example: moka compile Classifier.mlpackage build");
-  return {app, "moka compile Classifier.mlpackage build", [options, app] { return compile(*options, app); }};
+  return {app, "moka compile Classifier.mlpackage build",
+          [options, app, outputs] { return compile(*options, app, *outputs); }, outputs};
 }
 
 }  // namespace moka::cli

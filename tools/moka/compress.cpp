@@ -66,8 +66,8 @@ void note_nothing_done(const CompressOptions& options, const std::vector<Compres
                      options.least, largest->name, elements_of(*largest)));
 }
 
-int compress(const CompressOptions& options) {
-  if (options.searches()) return compress_by_search(options);
+int compress(const CompressOptions& options, const Outputs& outputs) {
+  if (options.searches()) return compress_by_search(options, outputs);
   if (!options.forms.empty() || !options.chart.empty())
     throw UsageError("--forms and --chart need a search: --target-size or --max-error");
   CompressionOptions settings = compression(options);
@@ -88,7 +88,7 @@ int compress(const CompressOptions& options) {
   };
   const CompressedModel made = compress_weights(source, settings);
   progress.reset();
-  made.model.save(options.out);
+  made.model.save(options.out, outputs.overwrite());
   note_unused_layers(options, made.weights);
   if (!options.decompress && !settings.activations) note_nothing_done(options, made.weights);
   size_t before = 0, after = 0;
@@ -163,11 +163,16 @@ Command add_compress(Arguments parent) {
   auto options = std::make_shared<CompressOptions>();
   Arguments app = parent.add_subcommand("compress", "Make the weights of an ML program or a neural network smaller");
   app.add_option("MODEL", options->model, "An .mlpackage or .mlmodel").required().option_text(" ");
-  app.add_option("-o,--out", options->out, "The .mlpackage or .mlmodel to write").required().option_text("MODEL");
-  add_compress_options(app, *options);
+  const auto outputs = Outputs::of(app);
+  outputs
+      ->add_option("-o,--out", options->out, {kSpecificationName, kPackageName}, "The .mlpackage or .mlmodel to write")
+      .required()
+      .option_text("MODEL");
+  add_compress_options(app, *options, *outputs);
   app.add_flag("--json", options->json, "Answer in JSON");
   app.footer("Example: moka compress Net.mlpackage --palette 4 -o Small.mlpackage");
-  return {app, "moka compress Net.mlpackage --palette 4 -o Small.mlpackage", [options] { return compress(*options); }};
+  return {app, "moka compress Net.mlpackage --palette 4 -o Small.mlpackage",
+          [options, outputs] { return compress(*options, *outputs); }, outputs};
 }
 
 }  // namespace moka::cli

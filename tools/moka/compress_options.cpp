@@ -252,7 +252,7 @@ void note_unused_layers(const CompressOptions& options, const std::vector<Compre
   }
 }
 
-void add_compress_options(Arguments app, CompressOptions& options) {
+void add_compress_options(Arguments app, CompressOptions& options, Outputs& outputs) {
   app.add_option("--linear", options.linear, "Integers with scales: 8 (default) or 4 bits; in neural networks 1 to 8")
       .check(whole_number(1, 8))
       .option_text("BITS");
@@ -316,7 +316,10 @@ void add_compress_options(Arguments app, CompressOptions& options) {
                  "With either: what to choose from, such as linear8,linear4:32,palette4:16,palette4+vector4,\n"
                  "prune0.5,prune2:4+linear8 (default: integers and palettes of all bits)")
       .option_text("FORM,...");
-  app.add_option("--chart", options.chart, "With either: draw sizes and errors into this PNG file").option_text("FILE");
+  outputs
+      .add_option("--chart", options.chart, {{"", FileKind::picture}},
+                  "With either: draw sizes and errors into this PNG file")
+      .option_text("FILE");
   add_input_options(app, options.input);
 }
 

@@ -8,6 +8,7 @@
 #include "input.h"
 #include "json.h"
 #include "moka/compress.h"
+#include "outputs.h"
 
 namespace moka::cli {
 
@@ -27,7 +28,7 @@ struct CompressOptions {
   bool searches() const { return !target_size.empty() || !max_error.empty(); }
 };
 
-void add_compress_options(Arguments app, CompressOptions& options);
+void add_compress_options(Arguments app, CompressOptions& options, Outputs& outputs);
 
 /// Throws UsageError.
 CompressionOptions compression(const CompressOptions& options);
@@ -40,7 +41,7 @@ CompressionSearch compression_search(const CompressOptions& options, size_t size
 void note_unused_layers(const CompressOptions& options, const std::vector<CompressedWeight>& weights);
 
 /// Searches, writes the model and prints what was found. Returns the exit code.
-int compress_by_search(const CompressOptions& options);
+int compress_by_search(const CompressOptions& options, const Outputs& outputs);
 
 Json to_json(const CompressedWeight& weight);
 /// The changed weights as a table, and why others were not changed.

@@ -76,7 +76,7 @@ std::string summary(const SearchedModel& found, const CompressOptions& options) 
 
 }  // namespace
 
-int compress_by_search(const CompressOptions& options) {
+int compress_by_search(const CompressOptions& options, const Outputs& outputs) {
   const ModelSource source = ModelSource::open(options.model);
   CompressionSearch search = compression_search(options, size_of(source));
   search.inputs = compression_inputs(options);
@@ -88,9 +88,10 @@ int compress_by_search(const CompressOptions& options) {
   };
   const SearchedModel found = search_compression(source, search);
   progress.reset();
-  found.model.save(options.out);
+  found.model.save(options.out, outputs.overwrite());
   note_unused_layers(options, found.weights);
-  if (!options.chart.empty()) io::write_png(options.chart, drawn_curve(curve_of(found)));
+  if (!options.chart.empty())
+    outputs.write(options.chart, FileKind::picture, io::encode_png(drawn_curve(curve_of(found))));
   if (options.json) {
     print(rendered(json_of(found, options)));
     return kFine;

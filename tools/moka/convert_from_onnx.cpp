@@ -62,7 +62,7 @@ int convert_from_onnx(const FromOnnxOptions& options) {
   if (!has_extension(options.destination, ".mlpackage"))
     throw UsageError(fmt::format("'{}': expected a name that ends in .mlpackage", options.destination));
   const OnnxImport made = import_onnx(options.model, import_options(options));
-  made.source.save(options.destination);
+  made.source.save(options.destination, options.overwrite);
   if (options.json) {
     print(rendered(Json{{"written", options.destination},
                         {"inputs", features_json(made.inputs)},

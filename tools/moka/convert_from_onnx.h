@@ -3,12 +3,15 @@
 #include <string>
 #include <vector>
 
+#include "moka/output.h"
+
 namespace moka::cli {
 
 struct FromOnnxOptions {
   std::string model, destination, opset;
   std::vector<std::string> shapes, dimensions, lengths, absent;
   bool json = false;
+  Overwrite overwrite = Overwrite::own_kind;
 };
 
 /// `moka convert` of an ONNX model. Returns the exit code. Throws UsageError, and what the import throws.

@@ -24,6 +24,7 @@ int convert_model(ConvertOptions& options) {
     FromOnnxOptions& from = options.from;
     from.model = options.model, from.destination = options.destination;
     from.opset = options.opset_text, from.json = options.json;
+    from.overwrite = options.overwrite;
     return convert_from_onnx(from);
   }
   for (const auto* list : {&options.from.shapes, &options.from.dimensions, &options.from.lengths, &options.from.absent})
@@ -49,7 +50,10 @@ Command add_convert(Arguments parent) {
   app.add_option("MODEL", options->model, "An .mlmodel, .mlpackage or .mlmodelc, or an .onnx file")
       .required()
       .option_text(" ");
-  app.add_option("-o,--output", options->destination, "The .onnx file or .mlpackage to write; an older one is replaced")
+  const auto outputs = Outputs::of(app);
+  outputs
+      ->add_option("-o,--output", options->destination, {{".onnx", FileKind::onnx}, kPackageName},
+                   "The .onnx file or .mlpackage to write; an older one is replaced")
       .option_text("FILE");
   app.add_option("--function", options->function, "A function of an ML program (default: its default one)")
       .option_text("NAME");
@@ -74,7 +78,12 @@ Command add_convert(Arguments parent) {
   app.add_flag("--list", options->list, "List the operations that ONNX cannot express, and write nothing");
   app.add_flag("--json", options->json, "Answer in JSON");
   app.footer("Example: moka convert Classifier.mlpackage -o classifier.onnx");
-  return {app, "moka convert Classifier.mlpackage -o classifier.onnx", [options] { return convert_model(*options); }};
+  return {app, "moka convert Classifier.mlpackage -o classifier.onnx",
+          [options, outputs] {
+            options->overwrite = outputs->overwrite();
+            return convert_model(*options);
+          },
+          outputs};
 }
 
 }  // namespace moka::cli

@@ -8,9 +8,11 @@
 #include "io/io_error.h"
 #include "json.h"
 #include "moka/onnx_export.h"
+#include "moka/output.h"
 #include "print.h"
 #include "temporary_folder.h"
 #include "text.h"
+#include "usage_error.h"
 
 namespace moka::cli {
 
@@ -50,8 +52,18 @@ OnnxExport checked_export(const ToOnnxOptions& options, const OnnxExportOptions&
   const fs::path next = folder.path() / destination.filename();
   OnnxExport made = export_onnx(options.model, next.string(), how);
   run_python({reinterpret_cast<const char*>(check_onnx_bytes), check_onnx_size}, {next.string()}, options.destination);
+  const auto final_path = [&](const std::string& file) {
+    return destination.parent_path() / fs::path(file).filename();
+  };
+  for (const std::string& file : made.files) {
+    const std::string to = final_path(file).string();
+    const auto refused =
+        refused_output(to, to.ends_with(".data") ? FileKind::onnx_data : FileKind::onnx, {options.model});
+    if (refused && !(options.overwrite == Overwrite::any && refused->can_force))
+      throw UsageError(refused->reason + (refused->can_force ? " (--force replaces it)" : ""));
+  }
   for (std::string& file : made.files) {
-    const fs::path to = destination.parent_path() / fs::path(file).filename();
+    const fs::path to = final_path(file);
     std::error_code error;
     fs::rename(file, to, error);
     if (error) io::fail(to.string(), "cannot be written: ", error.message());
@@ -68,6 +80,7 @@ int convert_to_onnx(const ToOnnxOptions& options) {
   how.opset = options.opset;
   how.function = options.function;
   how.external_data = options.external_data;
+  how.overwrite = options.overwrite;
   const OnnxExport made =
       options.check ? checked_export(options, how) : export_onnx(options.model, options.destination, how);
   if (options.json) {

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "moka/output.h"
+
 namespace moka::cli {
 
 struct ToOnnxOptions {
@@ -11,6 +13,7 @@ struct ToOnnxOptions {
   bool check = false;  ///< write nothing that onnx.checker refuses
   bool list = false;   ///< list what ONNX cannot express, and write nothing
   bool json = false;
+  Overwrite overwrite = Overwrite::own_kind;
 };
 
 /// `moka convert` of a Core ML model to ONNX. Returns the exit code: 1 when the list is not empty.

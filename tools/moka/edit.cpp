@@ -21,7 +21,7 @@ struct EditCommandOptions {
   bool json = false;
 };
 
-int run_edit(const EditCommandOptions& options, const Arguments& app) {
+int run_edit(const EditCommandOptions& options, const Arguments& app, const Outputs& outputs) {
   ModelSource source = ModelSource::open(options.model);
   std::vector<std::string> done;
   for (const auto& [name, value] : app.given()) {
@@ -40,7 +40,7 @@ int run_edit(const EditCommandOptions& options, const Arguments& app) {
     done.push_back(value.empty() ? name : fmt::format("{} {}", name, value));
   }
   edit::check(source);
-  source.save(options.out);
+  source.save(options.out, outputs.overwrite());
   if (options.json) {
     print(rendered(Json{{"written", options.out}, {"edits", done}}));
     return 0;
@@ -56,7 +56,10 @@ Command add_edit(Arguments parent) {
   auto options = std::make_shared<EditCommandOptions>();
   Arguments app = parent.add_subcommand("edit", "Rename, retype, describe or cut a model, and save the result");
   app.add_option("MODEL", options->model, "An .mlmodel file or an .mlpackage").required().option_text(" ");
-  app.add_option("-o,--out", options->out, "The .mlmodel or .mlpackage to write; it may be MODEL itself")
+  const auto outputs = Outputs::of(app);
+  outputs
+      ->add_option("-o,--out", options->out, {kSpecificationName, kPackageName},
+                   "The .mlmodel or .mlpackage to write; MODEL itself with --force")
       .required()
       .option_text("OUT");
   add_edit_options(app, options->actions);
@@ -65,7 +68,7 @@ Command add_edit(Arguments parent) {
       "Edits are made in the order in which they are given. Nothing is written when one of them fails.\n"
       "Example: moka edit Net.mlpackage --rename x=image --type image=float16 --author me -o Net16.mlpackage");
   return {app, "moka edit Net.mlpackage --rename x=image -o Renamed.mlpackage",
-          [options, app] { return run_edit(*options, app); }};
+          [options, app, outputs] { return run_edit(*options, app, *outputs); }, outputs};
 }
 
 }  // namespace moka::cli

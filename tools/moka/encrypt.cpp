@@ -26,7 +26,7 @@ struct EncryptOptions {
   KeyOptions keys;
 };
 
-int encrypt(const EncryptOptions& options) {
+int encrypt(const EncryptOptions& options, const Outputs& outputs) {
   EncryptionOptions lock;
   lock.recipients = options.recipients;
   for (const std::string& file : options.recipient_files)
@@ -37,6 +37,8 @@ int encrypt(const EncryptOptions& options) {
   if (with_passphrase) lock.passphrase = new_passphrase(options.passphrase_file);
   const std::string model = without_trailing_slashes(options.model);
   const std::string out = options.out.empty() ? model + std::string(kEnding) : options.out;
+  outputs.check(out, FileKind::encrypted_model);
+  lock.overwrite = outputs.overwrite();
   constexpr uint64_t step = 1 << 20;
   std::unique_ptr<io::Progress> progress;
   uint64_t shown = 0;
@@ -46,13 +48,14 @@ int encrypt(const EncryptOptions& options) {
   };
   encrypt_model(model, out, lock);
   progress.reset();
-  const auto bytes = fs::file_size(out);
+  std::error_code ignored;
+  const auto bytes = fs::is_regular_file(out, ignored) ? fs::file_size(out, ignored) : 0;
   print(options.json ? rendered(Json{{"written", out}, {"bytes", bytes}})
                      : fmt::format("wrote {} ({})\n", out, format_bytes(static_cast<double>(bytes))));
   return 0;
 }
 
-int decrypt(const EncryptOptions& options) {
+int decrypt(const EncryptOptions& options, const Outputs& outputs) {
   use_keys(options.keys);
   std::string out = options.out;
   if (out.empty()) {
@@ -61,7 +64,8 @@ int decrypt(const EncryptOptions& options) {
           fmt::format("'{}' does not end with {}; give the name of the model with -o", options.model, kEnding));
     out = options.model.substr(0, options.model.size() - kEnding.size());
   }
-  decrypt_model(options.model, out);
+  outputs.check(out, FileKind::model);
+  decrypt_model(options.model, out, nullptr, outputs.overwrite());
   print(options.json ? rendered(Json{{"written", out}}) : fmt::format("wrote {}\n", out));
   return 0;
 }
@@ -83,21 +87,30 @@ Command add_encrypt(Arguments parent) {
   app.add_flag("--passphrase", options->passphrase, "Encrypt with a passphrase, which is asked for ($MOKA_PASSPHRASE)");
   app.add_option("--passphrase-file", options->passphrase_file, "Encrypt with the first line of a file")
       .option_text("FILE");
-  app.add_option("-o,--out", options->out, "The file to write (default: MODEL.age)").option_text("FILE");
+  const auto outputs = Outputs::of(app);
+  outputs
+      ->add_option("-o,--out", options->out, {{"", FileKind::encrypted_model}},
+                   "The file to write (default: MODEL.age)")
+      .option_text("FILE");
   app.add_flag("--json", options->json, "Answer in JSON");
   app.footer("Example: moka encrypt Classifier.mlpackage -r age1...");
-  return {app, "moka encrypt Classifier.mlpackage -r age1...", [options] { return encrypt(*options); }};
+  return {app, "moka encrypt Classifier.mlpackage -r age1...",
+          [options, outputs] { return encrypt(*options, *outputs); }, outputs};
 }
 
 Command add_decrypt(Arguments parent) {
   auto options = std::make_shared<EncryptOptions>();
   Arguments app = parent.add_subcommand("decrypt", "Write the model in an encrypted file as plain files");
   app.add_option("FILE", options->model, "A file that 'moka encrypt' or age wrote").required().option_text(" ");
-  app.add_option("-o,--out", options->out, "The model to write (default: FILE without .age)").option_text("MODEL");
+  const auto outputs = Outputs::of(app);
+  outputs
+      ->add_option("-o,--out", options->out, {{"", FileKind::model}}, "The model to write (default: FILE without .age)")
+      .option_text("MODEL");
   add_key_options(app, options->keys);
   app.add_flag("--json", options->json, "Answer in JSON");
   app.footer("Example: moka decrypt Classifier.mlpackage.age --identity secret.key");
-  return {app, "moka decrypt Classifier.mlpackage.age --identity secret.key", [options] { return decrypt(*options); }};
+  return {app, "moka decrypt Classifier.mlpackage.age --identity secret.key",
+          [options, outputs] { return decrypt(*options, *outputs); }, outputs};
 }
 
 }  // namespace moka::cli

@@ -2,10 +2,8 @@
 
 #include <filesystem>
 #include <memory>
-#include <span>
 
 #include "command.h"
-#include "io/file.h"
 #include "json.h"
 #include "moka/compiler.h"
 #include "print.h"
@@ -35,18 +33,18 @@ Language language_of(const std::string& name) {
   throw UsageError(fmt::format("--language {}: expected Swift, Objective-C, C++, C or Python", name));
 }
 
-int generate(const GenerateOptions& options, const Arguments& app) {
+int generate(const GenerateOptions& options, const Arguments& app, const Outputs& outputs) {
   for (const std::string& extra : app.remaining())
     if (!options.dry_run || extra != "yes")  // Xcode writes `--dry-run yes`
       note("generate", fmt::format("warning: '{}' is not known and has no effect", extra));
   const auto sources = generate_interface(options.model, {language_of(options.language), options.swift_version,
                                                           options.public_access, options.global_module});
-  if (!options.dry_run) fs::create_directories(options.folder);
+  if (!options.dry_run) outputs.make_folder(options.folder);
   Json files = Json::array();
   std::string text;
   for (const auto& [name, source] : sources) {
     const fs::path path = fs::path(options.folder) / name;
-    if (!options.dry_run) io::write_file(path, std::as_bytes(std::span(source)));
+    if (!options.dry_run) outputs.write(path, FileKind::source, source);
     files.push_back(path.string());
     text += path.string() + "\n";
   }
@@ -63,7 +61,9 @@ Command add_generate(Arguments parent) {
   app.add_option("MODEL", options->model, "An .mlmodel file, an .mlpackage or an .mlmodelc folder")
       .required()
       .option_text(" ");
-  app.add_option("OUTDIR", options->folder, "Where the sources go; older ones are replaced")
+  const auto outputs = Outputs::of(app);
+  outputs
+      ->add_option("OUTDIR", options->folder, {{"", FileKind::folder}}, "Where the sources go; older ones are replaced")
       .required()
       .option_text(" ");
   app.add_option("--language", options->language, "Objective-C (default), Swift, C++, C or Python").option_text("NAME");
@@ -81,7 +81,7 @@ Command add_generate(Arguments parent) {
   app.add_flag("--json", options->json, "Answer in JSON");
   app.footer("Example: moka generate Classifier.mlpackage src --language C++");
   return {app, "moka generate Classifier.mlpackage src --language C++",
-          [options, app] { return generate(*options, app); }};
+          [options, app, outputs] { return generate(*options, app, *outputs); }, outputs};
 }
 
 }  // namespace moka::cli

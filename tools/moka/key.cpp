@@ -1,13 +1,9 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <memory>
+#include <span>
 
 #include "command.h"
-#include "io/io_error.h"
 #include "json.h"
 #include "keys.h"
 #include "moka/encryption.h"
@@ -22,23 +18,6 @@ struct MakeKeyOptions {
   bool passphrase = false, json = false;
 };
 
-/// Writes a new file that only its owner can read.
-void write_secret(const std::string& path, std::string_view bytes) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0 && errno == EEXIST) throw UsageError(fmt::format("'{}' exists already and is not replaced", path));
-  if (file < 0) throw io::IoError(fmt::format("'{}': {}", path, std::strerror(errno)));
-  bool written = true;
-  while (!bytes.empty() && written) {
-    const ssize_t n = ::write(file, bytes.data(), bytes.size());
-    written = n > 0;
-    if (written) bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  const int error = errno;
-  if (::close(file) == 0 && written) return;
-  ::unlink(path.c_str());
-  throw io::IoError(fmt::format("'{}': {}", path, std::strerror(error)));
-}
-
 int show(const MakeKeyOptions& options) {
   const std::vector<std::string> recipients = recipients_of(read_identity_file(options.of));
   std::string text;
@@ -47,7 +26,7 @@ int show(const MakeKeyOptions& options) {
   return 0;
 }
 
-int key(const MakeKeyOptions& options) {
+int key(const MakeKeyOptions& options, const Outputs& outputs) {
   if (!options.of.empty()) return show(options);
   const bool locked = options.passphrase || !options.passphrase_file.empty();
   if (locked && options.out.empty()) throw UsageError("--passphrase: give the file for the encrypted identity with -o");
@@ -61,9 +40,9 @@ int key(const MakeKeyOptions& options) {
   }
   if (locked) {
     const auto sealed = encrypt(std::as_bytes(std::span(text)), lock);
-    write_secret(options.out, {reinterpret_cast<const char*>(sealed.data()), sealed.size()});
+    outputs.write(options.out, FileKind::identity, std::span(sealed));
   } else {
-    write_secret(options.out, text);
+    outputs.write(options.out, FileKind::identity, text);
   }
   print(options.json ? rendered(Json{{"recipient", pair.recipient}, {"written", options.out}})
                      : fmt::format("{}\n", pair.recipient));
@@ -75,7 +54,10 @@ int key(const MakeKeyOptions& options) {
 Command add_key(Arguments parent) {
   auto options = std::make_shared<MakeKeyOptions>();
   Arguments app = parent.add_subcommand("key", "Make a key pair for encrypted models, in age's text form");
-  app.add_option("-o,--out", options->out, "Write the secret identity to a new file and print the public recipient")
+  const auto outputs = Outputs::of(app);
+  outputs
+      ->add_option("-o,--out", options->out, {{"", FileKind::identity}},
+                   "Write the secret identity to a new file and print the public recipient")
       .option_text("FILE");
   app.add_flag("--passphrase", options->passphrase, "Encrypt the identity with a passphrase, which is asked for");
   app.add_option("--passphrase-file", options->passphrase_file, "Encrypt the identity with the first line of a file")
@@ -83,7 +65,7 @@ Command add_key(Arguments parent) {
   app.add_option("--of", options->of, "Print the recipients of the identities in a file instead").option_text("FILE");
   app.add_flag("--json", options->json, "Answer in JSON");
   app.footer("Example: moka key -o secret.key");
-  return {app, "moka key -o secret.key", [options] { return key(*options); }};
+  return {app, "moka key -o secret.key", [options, outputs] { return key(*options, *outputs); }, outputs};
 }
 
 }  // namespace moka::cli

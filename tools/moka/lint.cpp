@@ -92,7 +92,7 @@ Json report_json(const lint::Report& report) {
   return out;
 }
 
-int run_lint(const LintOptions& options) {
+int run_lint(const LintOptions& options, const Outputs& outputs) {
   if (options.rules) return list_rules(options.json);
   if (options.load.path.empty()) throw UsageError("expected MODEL or --rules");
   if (options.fix == options.out.empty()) throw UsageError("expected --fix and -o together");
@@ -118,7 +118,7 @@ int run_lint(const LintOptions& options) {
   std::string path = options.load.path;
   if (options.fix) {
     const lint::Repair repair = lint::fix(path, lint);
-    repair.model.save(options.out);
+    repair.model.save(options.out, outputs.overwrite());
     path = options.out;
     json["fixed"] = Json::array();
     for (const auto& [rule, done] : repair.done) {
@@ -168,7 +168,9 @@ Command add_lint(Arguments parent) {
       .check(one_of({"error", "warning", "note"}))
       .option_text("LEVEL");
   app.add_flag("--fix", options->fix, "Repair what is safe and write the model to OUT");
-  app.add_option("-o,--out", options->out, "The repaired model").option_text("OUT");
+  const auto outputs = Outputs::of(app);
+  outputs->add_option("-o,--out", options->out, {kSpecificationName, kPackageName}, "The repaired model")
+      .option_text("OUT");
   app.add_flag("--rules", options->rules, "List the rules");
   app.add_flag("--json", options->json, "Answer in JSON");
   app.footer(
@@ -177,7 +179,8 @@ Command add_lint(Arguments parent) {
       "  moka lint Net.mlpackage --input image=@cat.jpg\n"
       "  moka lint Net.mlpackage --range x=-1:1 --target ios16 --fail-on warning\n"
       "  moka lint Net.mlpackage --fix -o Fixed.mlpackage");
-  return {app, "moka lint Net.mlpackage --input image=@cat.jpg", [options] { return run_lint(*options); }};
+  return {app, "moka lint Net.mlpackage --input image=@cat.jpg",
+          [options, outputs] { return run_lint(*options, *outputs); }, outputs};
 }
 
 }  // namespace moka::cli

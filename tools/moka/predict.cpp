@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "answers.h"
 #include "arguments.h"
 #include "clock.h"
 #include "command.h"
@@ -12,7 +13,6 @@
 #include "io/table.h"
 #include "json.h"
 #include "options.h"
-#include "output.h"
 #include "print.h"
 #include "rows.h"
 #include "states.h"
@@ -40,7 +40,7 @@ struct Run {
   std::vector<std::string> states;  ///< files of the saved states
 };
 
-Run predict_all(const Model& model, const PredictOptions& options, const Inputs& inputs) {
+Run predict_all(const Model& model, const PredictOptions& options, const Inputs& inputs, const Outputs& outputs) {
   Run run;
   const bool stateful = !model.function().states.empty();
   const bool keeps = options.state || !options.load_state.empty() || !options.save_state.empty();
@@ -70,7 +70,7 @@ Run predict_all(const Model& model, const PredictOptions& options, const Inputs&
       progress.advance();
     }
   }
-  if (!options.save_state.empty()) run.states = write_states(*state, options.save_state);
+  if (!options.save_state.empty()) run.states = write_states(*state, options.save_state, outputs);
   return run;
 }
 
@@ -89,21 +89,22 @@ PictureProtocol protocol_of(const PredictOptions& options) {
   return protocol;
 }
 
-int predict(const PredictOptions& options) {
+int predict(const PredictOptions& options, const Outputs& outputs) {
   const PictureProtocol protocol = protocol_of(options);
+  if (!options.drawing.empty() && protocol == PictureProtocol::none) outputs.check(options.drawing, FileKind::picture);
   const Model model = load(options.load, configuration(options.load));
   const Inputs inputs = read_inputs(model, options.input);
   for (const std::string& text : inputs.notes) note("predict", text);
-  const Run run = predict_all(model, options, inputs);
+  const Run run = predict_all(model, options, inputs, outputs);
   std::vector<std::string> files;
-  if (!options.folder.empty()) files = write_outputs(run.outputs, inputs.batch, options.folder);
-  const auto outputs = static_cast<int64_t>(files.size());
+  if (!options.folder.empty()) files = write_outputs(run.outputs, inputs.batch, options.folder, outputs);
+  const auto written = static_cast<int64_t>(files.size());
   if (!options.drawing.empty()) {
     const std::vector<Drawing> drawings = drawings_of(model, options.input, inputs, run.outputs);
     if (protocol != PictureProtocol::none) {
       for (const Drawing& drawing : drawings) print(terminal_picture(drawing.picture, protocol));
     } else {
-      const std::vector<std::string> drawn = write_drawings(options.drawing, drawings);
+      const std::vector<std::string> drawn = write_drawings(options.drawing, drawings, outputs);
       for (size_t i = 0; i < drawn.size(); ++i)
         note("predict", fmt::format("drew {} into {}", drawings[i].what, drawn[i]));
       files.insert(files.end(), drawn.begin(), drawn.end());
@@ -113,7 +114,7 @@ int predict(const PredictOptions& options) {
   if (options.json) {
     Json json{{"model", options.load.path}, {"predictions", run.predictions}, {"seconds", run.seconds}};
     if (inputs.batch)
-      for (const Features& outputs : run.outputs) json["batch"].push_back(to_json(outputs));
+      for (const Features& row : run.outputs) json["batch"].push_back(to_json(row));
     else
       json["outputs"] = to_json(run.outputs[0]);
     if (!files.empty()) json["files"] = files;
@@ -129,9 +130,9 @@ int predict(const PredictOptions& options) {
     times += fmt::format(", {} each", format_seconds(run.seconds / static_cast<double>(run.predictions)));
   print("\n" + dim(times) + "\n");
   // Notes name the drawings.
-  if (outputs > 0)
-    print(dim(outputs == 1 ? "wrote " + files[0]
-                           : fmt::format("wrote {} to {}", plural(outputs, "file"), options.folder)) +
+  if (written > 0)
+    print(dim(written == 1 ? "wrote " + files[0]
+                           : fmt::format("wrote {} to {}", plural(written, "file"), options.folder)) +
           "\n");
   return kFine;
 }
@@ -143,19 +144,24 @@ Command add_predict(Arguments parent) {
   Arguments app = parent.add_subcommand("predict", "Predict from numbers, text, pictures, sound or a table");
   add_load_options(app, options->load);
   add_input_options(app, options->input);
-  app.add_option("-o,--output", options->folder, "Write outputs here: arrays .npy, pictures .png, dictionaries .json")
+  const auto outputs = Outputs::of(app);
+  outputs
+      ->add_option("-o,--output", options->folder, {{"", FileKind::folder}},
+                   "Write outputs here: arrays .npy, pictures .png, dictionaries .json")
       .option_text("DIR");
-  app.add_option(
-         "--draw", options->drawing,
-         "Draw what the outputs mean as PNG: boxes, masks, key points, maps, classes; plots of a table's rows.\n"
-         "'terminal' shows it in a terminal that can (kitty, Ghostty, iTerm2, WezTerm)")
+  outputs
+      ->add_option(
+          "--draw", options->drawing, {},
+          "Draw what the outputs mean as PNG: boxes, masks, key points, maps, classes; plots of a table's rows.\n"
+          "'terminal' shows it in a terminal that can (kitty, Ghostty, iTerm2, WezTerm)")
       .option_text("FILE");
   app.add_flag("--state", options->state, "Keep one state over all predictions (else each begins with a new one)");
   app.add_option("--load-state", options->load_state,
                  "Begin with the states of this folder, NAME.npy each; keeps one state")
       .option_text("DIR");
-  app.add_option("--save-state", options->save_state,
-                 "Write the states here after the last prediction; keeps one state")
+  outputs
+      ->add_option("--save-state", options->save_state, {{"", FileKind::folder}},
+                   "Write the states here after the last prediction; keeps one state")
       .option_text("DIR");
   app.add_option("--repeat", options->repeat, "Predict N times and show the last outputs")
       .check(whole_number(1, 1'000'000'000))
@@ -167,7 +173,8 @@ Command add_predict(Arguments parent) {
       "  moka predict Sleep.mlmodel -i wake=6 -i estimatedSleep=8\n"
       "  moka predict Sleep.mlmodel --input @nights.csv -o predictions\n"
       "  moka predict Chat.mlpackage --input @steps.jsonl --state");
-  return {app, "moka predict Classifier.mlmodel --input image=@cat.jpg", [options] { return predict(*options); }};
+  return {app, "moka predict Classifier.mlmodel --input image=@cat.jpg",
+          [options, outputs] { return predict(*options, *outputs); }, outputs};
 }
 
 }  // namespace moka::cli

@@ -88,15 +88,19 @@ Command add_rates(Arguments parent) {
       .check(whole_number(1, 1024))
       .option_text("N");
   app.add_flag("--known", options->known, "Measure nothing, show what the file has");
+  const auto outputs = Outputs::of(app);
   app.add_flag("--json", options->json, "Answer in JSON, in bytes, operations and seconds");
   app.footer(
       "Plans for several units use these rates, and estimates where there are none.\n"
       "Example: moka rates");
-  return {app, "moka rates", [options] {
+  return {app, "moka rates",
+          [options, outputs] {
+            if (!options->known) outputs->clear_place_of_cache(options->file, "MOKA_RATES", FileKind::rates);
             const MachineRates rates = rates_of(*options);
             print(options->json ? rendered(machine(rates)) : human(rates));
             return 0;
-          }};
+          },
+          outputs};
 }
 
 }  // namespace moka::cli

@@ -10,7 +10,6 @@
 
 #include "arguments.h"
 #include "command.h"
-#include "io/file.h"
 #include "io/io_error.h"
 #include "io/table.h"
 #include "model_facts.h"
@@ -105,16 +104,12 @@ Json measure(const ReportOptions& options) {
 
 bool is_saved(const std::string& path) { return std::filesystem::path(path).extension() == ".json"; }
 
-void save(const std::string& path, const std::string& text) { io::write_file(path, std::as_bytes(std::span(text))); }
-
-int report(ReportOptions options) {
+int report(ReportOptions options, const Outputs& outputs) {
   options.load.path = without_trailing_slashes(options.load.path);
   const Json before = options.before.empty() ? Json() : read_report(options.before);
-  for (const std::string& out : {options.page, options.saved})
-    if (!out.empty()) io::check_writable(out);
   const Json made = is_saved(options.load.path) ? read_report(options.load.path) : measure(options);
-  if (!options.page.empty()) save(options.page, report_page(made));
-  if (!options.saved.empty()) save(options.saved, rendered(made));
+  if (!options.page.empty()) outputs.write(options.page, FileKind::page, report_page(made));
+  if (!options.saved.empty()) outputs.write(options.saved, FileKind::report, rendered(made));
   if (!options.before.empty()) {
     const Json comparison = compared(before, made, options.tolerance);
     print(options.json ? rendered(comparison) : comparison_text(comparison));
@@ -163,9 +158,13 @@ Command add_report(Arguments parent) {
       .check(number(0.01, 3600))
       .option_text("S");
   add_input_options(app, options->input);
-  app.add_option("-o,--out", options->page, "Write the report as one HTML page that needs no network")
+  const auto outputs = Outputs::of(app);
+  outputs
+      ->add_option("-o,--out", options->page, {{"", FileKind::page}},
+                   "Write the report as one HTML page that needs no network")
       .option_text("FILE.html");
-  app.add_option("--save", options->saved, "Write the report as JSON, for --compare").option_text("FILE.json");
+  outputs->add_option("--save", options->saved, {{"", FileKind::report}}, "Write the report as JSON, for --compare")
+      .option_text("FILE.json");
   app.add_option("--compare", options->before,
                  "Say what differs from this saved report beyond noise; exit 1 where worse")
       .option_text("OLD.json");
@@ -179,7 +178,8 @@ Command add_report(Arguments parent) {
   app.footer(
       "moka report --compare old.json new.json compares two saved reports.\n"
       "Example: moka report Model.mlpackage --threads 1,2 -o report.html");
-  return {app, "moka report Model.mlpackage -o report.html", [options] { return report(*options); }};
+  return {app, "moka report Model.mlpackage -o report.html", [options, outputs] { return report(*options, *outputs); },
+          outputs};
 }
 
 }  // namespace moka::cli

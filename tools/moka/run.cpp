@@ -9,6 +9,7 @@
 #include "command.h"
 #include "io/io_error.h"
 #include "moka/error.h"
+#include "moka/moka.h"
 #include "print.h"
 #include "text.h"
 #include "usage_error.h"
@@ -33,6 +34,7 @@ int guarded(const Command& command) {
     return code;
   };
   try {
+    if (command.outputs) command.outputs->check();
     return command.run();
   } catch (const UsageError& e) {
     return failed(e.what(), kWrongUse);
@@ -119,7 +121,11 @@ int run_command(int argc, const char* const* argv, std::string& name) {
 int run(int argc, const char* const* argv) {
   end_with_named_parent();
   std::string name;
-  const int code = run_command(argc, argv, name);
+  int code = run_command(argc, argv, name);
+  if (moka_trace_stop() != MOKA_OK) {
+    note(name, moka_last_error());
+    if (code == kFine) code = kBadFile;
+  }
   const int error = flush_output();
   if (error == 0) return code;
   note(name, std::string("standard output: ") + std::strerror(error));

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <set>
 
+#include "answers.h"
 #include "convert.h"
-#include "io/io_error.h"
-#include "output.h"
+#include "io/npy.h"
 #include "usage_error.h"
 
 namespace moka::cli {
@@ -41,13 +41,11 @@ void read_states(State& state, const std::string& folder) {
   }
 }
 
-std::vector<std::string> write_states(const State& state, const std::string& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) io::fail(folder, "expected a folder to write to: ", error.message());
+std::vector<std::string> write_states(const State& state, const std::string& folder, const Outputs& to) {
+  to.make_folder(folder);
   std::vector<std::string> files;
   for (const auto& [name, file] : files_of(state, folder)) {
-    io::write_npy(file, to_array(state.read(name)));
+    to.write(file, FileKind::array, io::encode_npy(to_array(state.read(name))));
     files.push_back(file.string());
   }
   return files;

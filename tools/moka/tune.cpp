@@ -148,7 +148,8 @@ void add_shape(const std::string& text, const FunctionDescription& function, Fea
   inputs[name] = random_inputs(one, 1)[name];
 }
 
-int tune(const TuneOptions& options) {
+int tune(const TuneOptions& options, const Outputs& outputs) {
+  outputs.clear_place_of_cache(options.load.kernels, "MOKA_KERNEL_CACHE", FileKind::kernel_times);
   ModelConfiguration c = configuration(options.load);
   if (c.kernel_cache.empty()) c.kernel_cache = "default";
   c.measure_kernels = options.again ? MeasureKernels::all : MeasureKernels::missing;
@@ -189,11 +190,13 @@ Command add_tune(Arguments parent) {
       .option_text("NAME=SHAPE");
   app.add_flag("--again", options->again, "Time also what the kernel cache has already");
   add_input_options(app, options->input);
+  const auto outputs = Outputs::of(app);
   app.add_flag("--json", options->json, "Answer in JSON, times in seconds");
   app.footer(
       "Programs use these times if MOKA_KERNEL_CACHE is set to default or to the file.\n"
       "Example: moka tune Model.mlpackage --threads 1");
-  return {app, "moka tune Model.mlpackage --threads 1", [options] { return tune(*options); }};
+  return {app, "moka tune Model.mlpackage --threads 1", [options, outputs] { return tune(*options, *outputs); },
+          outputs};
 }
 
 }  // namespace moka::cli

@@ -1,7 +1,6 @@
 #include <memory>
 
 #include "command.h"
-#include "io/file.h"
 #include "options.h"
 #include "print.h"
 #include "text.h"
@@ -19,7 +18,7 @@ struct ViewOptions {
   bool no_open = false, json = false;
 };
 
-int view(ViewOptions options) {
+int view(ViewOptions options, const Outputs& outputs) {
   options.load.path = without_trailing_slashes(options.load.path);
   use_keys(options.load.keys);
   const Inspection inspection = Inspection::open(options.load.path);
@@ -29,7 +28,7 @@ int view(ViewOptions options) {
                       !options.no_open, options.json);
   add_statistics(document, inspection);
   const std::string page = view_page(document);
-  io::write_file(options.page, std::as_bytes(std::span(page)));
+  outputs.write(options.page, FileKind::page, page);
   if (options.json) print(rendered(Json{{"written", options.page}}));
   return kFine;
 }
@@ -41,7 +40,10 @@ Command add_view(Arguments parent) {
   Arguments app =
       parent.add_subcommand("view", "Look at a model in the browser: its graph, weights, predictions and times");
   add_load_options(app, options->load);
-  app.add_option("-o,--out", options->page, "Write one HTML page that needs no network, and do not serve")
+  const auto outputs = Outputs::of(app);
+  outputs
+      ->add_option("-o,--out", options->page, {{"", FileKind::page}},
+                   "Write one HTML page that needs no network, and do not serve")
       .option_text("FILE.html");
   app.add_option("--port", options->port, "The port to listen on (default: a free one)")
       .check(whole_number(1, 65535))
@@ -51,7 +53,7 @@ Command add_view(Arguments parent) {
   app.footer(
       "Listens on 127.0.0.1 only, at an address with a secret. Ctrl-C ends it.\n"
       "Example: moka view Model.mlpackage -o model.html");
-  return {app, "moka view Model.mlpackage", [options] { return view(*options); }};
+  return {app, "moka view Model.mlpackage", [options, outputs] { return view(*options, *outputs); }, outputs};
 }
 
 }  // namespace moka::cli

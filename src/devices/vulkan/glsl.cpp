@@ -84,7 +84,8 @@ Result<std::vector<uint32_t>> compile(const std::string& source) {
   const Folder folder;
   if (!folder.exists()) return fail(ErrorCode::io, "a shader in GLSL without a folder for temporary files");
   const std::string from = folder.file("shader.comp"), to = folder.file("shader.spv"), said = folder.file("messages");
-  std::ofstream(from, std::ios::binary) << source;
+  if (!(std::ofstream(from, std::ios::binary) << source << std::flush))
+    return fail(ErrorCode::io, "a shader in GLSL: '", from, "': cannot be written: ", std::strerror(errno));
   const int status = run_compiler(from, to, said);
   // 127: a shell's or the system's way to say that there is none.
   if (status == -1 || status == 127)

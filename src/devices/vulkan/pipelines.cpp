@@ -1,15 +1,13 @@
 #include "devices/vulkan/pipelines.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <thread>
+
+#include "base/replace_file.h"
 
 namespace moka::devices::vulkan {
 
@@ -168,8 +166,6 @@ Status Pipelines::write_folder(const std::string& folder) {
     if (made_.size() <= written) return {};
     written = made_.size();
   }
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
   return write_cache(file_in(folder));
 }
 
@@ -180,15 +176,8 @@ Status Pipelines::write_cache(const std::string& path) const {
   std::vector<char> data(bytes);
   MOKA_VK(context_.api(), GetPipelineCacheData, context_.device(), cache_, &bytes, data.data());
   lock.unlock();
-  static std::atomic<int> number = 0;
-  const std::string part = cat(path, ".", getpid(), ".", number++, ".part");
-  std::ofstream file(part, std::ios::binary);
-  file.write(data.data(), static_cast<std::streamsize>(bytes));
-  file.close();
-  if (!file || std::rename(part.c_str(), path.c_str()) != 0) {
-    std::remove(part.c_str());
-    return fail(ErrorCode::io, "pipeline cache: cannot write '", path, "'");
-  }
+  const std::span<const std::byte> part = std::as_bytes(std::span(data).first(bytes));
+  MOKA_TRY_IN(replace_file(path, OutputKind::pipelines, {&part, 1}, false), "pipeline cache");
   return {};
 }
 

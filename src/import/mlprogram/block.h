@@ -17,7 +17,7 @@ struct ProgramSource {
   const format::ModelFile& file;
   MemoryBudget* budget = nullptr;
   const std::map<std::string, ir::Shape>* sizes = nullptr;  ///< of flexible inputs; may be null
-  bool placeholders = false;  ///< see ImportOptions
+  bool placeholders = false;                                ///< see ImportOptions
 };
 
 /// Appends the operations of `block`, whose inputs are in `scope`, and returns its outputs.

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "answers.h"
 #include "json.h"
 #include "moka/model.h"
-#include "output.h"
 
 /// Every value of one prediction, and the same values of another. Values are observed one after another and never kept
 /// together, so that a model of any size stays within bounds.

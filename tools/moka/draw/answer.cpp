@@ -129,13 +129,14 @@ std::vector<Drawing> drawings_of(const Model& model, const InputOptions& options
   return out;
 }
 
-std::vector<std::string> write_drawings(const std::string& path, const std::vector<Drawing>& drawings) {
+std::vector<std::string> write_drawings(const std::string& path, const std::vector<Drawing>& drawings,
+                                        const Outputs& to) {
   std::vector<std::string> out;
   for (const Drawing& drawing : drawings) {
     std::filesystem::path file(path);
     if (drawing.row > 0)
       file.replace_filename(fmt::format("{}-{}{}", file.stem().string(), drawing.row, file.extension().string()));
-    io::write_png(file, drawing.picture);
+    to.write(file, FileKind::picture, io::encode_png(drawing.picture));
     out.push_back(file.string());
   }
   return out;

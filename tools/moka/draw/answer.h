@@ -9,6 +9,7 @@
 #include "io/picture.h"
 #include "io/resize.h"
 #include "moka/model.h"
+#include "outputs.h"
 
 namespace moka::cli {
 
@@ -24,8 +25,9 @@ struct Drawing {
 std::vector<Drawing> drawings_of(const Model& model, const InputOptions& options, const Inputs& inputs,
                                  const std::vector<Features>& outputs);
 /// Writes PNG; the drawings of a batch with pictures to NAME-1.png, NAME-2.png, ... Returns the files' paths. Throws
-/// IoError.
-std::vector<std::string> write_drawings(const std::string& path, const std::vector<Drawing>& drawings);
+/// UsageError, Exception, IoError.
+std::vector<std::string> write_drawings(const std::string& path, const std::vector<Drawing>& drawings,
+                                        const Outputs& to);
 
 /// `picture`: what the image input was made from, with `fit`; null to draw on the model's image. nullopt: no output can
 /// be drawn.

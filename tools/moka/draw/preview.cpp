@@ -6,9 +6,9 @@
 #include <numeric>
 #include <optional>
 
+#include "answers.h"
 #include "draw/detections.h"
 #include "json.h"
-#include "output.h"
 #include "text.h"
 
 namespace moka::cli {

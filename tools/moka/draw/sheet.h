@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
+#include "answers.h"
 #include "io/picture.h"
 #include "moka/multi_array.h"
-#include "output.h"
 
 namespace moka::cli {
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "answers.h"
 #include "check/values.h"
 #include "draw/answer.h"
 #include "draw/panels.h"
@@ -13,7 +14,6 @@
 #include "input.h"
 #include "io/file.h"
 #include "io/resize.h"
-#include "output.h"
 #include "temporary_folder.h"
 #include "usage_error.h"
 #include "view/base64.h"

@@ -5,37 +5,35 @@
 #include <map>
 #include <set>
 
+#include "answers.h"
 #include "convert.h"
 #include "io/csv.h"
-#include "io/file.h"
-#include "io/io_error.h"
-#include "output.h"
+#include "io/npy.h"
+#include "io/picture.h"
 
 namespace moka::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-void write_text(const fs::path& path, const std::string& text) { io::write_file(path, std::as_bytes(std::span(text))); }
-
 /// Writes one value to `stem` plus the extension of its kind. Returns an empty string for plain values.
-fs::path write_value(const FeatureValue& value, const fs::path& stem) {
+fs::path write_value(const FeatureValue& value, const fs::path& stem, const Outputs& to) {
   const auto with = [&](const char* extension) { return fs::path(stem.string() + extension); };
   if (const auto* array = std::get_if<MultiArray>(&value)) {
-    io::write_npy(with(".npy"), to_array(*array));
+    to.write(with(".npy"), FileKind::array, io::encode_npy(to_array(*array)));
     return with(".npy");
   }
   if (const auto* image = std::get_if<Image>(&value)) {
     if (image->format == PixelFormat::gray_float32) {
-      io::write_npy(with(".npy"), to_float_array(*image));
+      to.write(with(".npy"), FileKind::array, io::encode_npy(to_float_array(*image)));
       return with(".npy");
     }
-    io::write_png(with(".png"), to_picture(*image));
+    to.write(with(".png"), FileKind::picture, io::encode_png(to_picture(*image)));
     return with(".png");
   }
   if (std::holds_alternative<Dictionary>(value) || std::holds_alternative<StringSequence>(value) ||
       std::holds_alternative<Int64Sequence>(value)) {
-    write_text(with(".json"), rendered(to_json(value)["value"]));
+    to.write(with(".json"), FileKind::json, rendered(to_json(value)["value"]));
     return with(".json");
   }
   return {};
@@ -65,10 +63,9 @@ std::string safe_file_name(std::string_view name) {
   return out;
 }
 
-std::vector<std::string> write_outputs(const std::vector<Features>& outputs, bool batch, const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) io::fail(folder.string(), "expected a folder to write to: ", error.message());
+std::vector<std::string> write_outputs(const std::vector<Features>& outputs, bool batch, const fs::path& folder,
+                                       const Outputs& to) {
+  to.make_folder(folder.string());
   std::vector<std::string> files;
   std::set<std::string> taken{"values", "predictions"};
   std::map<std::string, std::string> stems;
@@ -87,7 +84,7 @@ std::vector<std::string> write_outputs(const std::vector<Features>& outputs, boo
     for (const auto& [name, value] : outputs[r]) {
       std::string stem = stem_of(name);
       if (batch) stem += fmt::format("_{:0{}}", r + 1, digits);
-      const fs::path written = write_value(value, folder / stem);
+      const fs::path written = write_value(value, folder / stem, to);
       if (!written.empty()) files.push_back(written.string());
       if (written.empty() && !batch) values[name] = to_json(value)["value"];
       header += "," + io::csv_field(name);
@@ -97,10 +94,10 @@ std::vector<std::string> write_outputs(const std::vector<Features>& outputs, boo
     table += row + "\r\n";
   }
   if (batch) {
-    write_text(folder / "predictions.csv", table);
+    to.write(folder / "predictions.csv", FileKind::table, table);
     files.push_back((folder / "predictions.csv").string());
   } else if (!values.empty()) {
-    write_text(folder / "values.json", rendered(values));
+    to.write(folder / "values.json", FileKind::json, rendered(values));
     files.push_back((folder / "values.json").string());
   }
   return files;

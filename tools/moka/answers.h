@@ -9,6 +9,7 @@
 #include "json.h"
 #include "moka/description.h"
 #include "moka/feature.h"
+#include "outputs.h"
 
 namespace moka::cli {
 
@@ -33,9 +34,9 @@ ArrayFacts facts_of(const MultiArray& array);
 
 /// Writes every output into `folder`, which is created if necessary: arrays as .npy, pictures as .png (.npy for
 /// floats), dictionaries and sequences as .json, the rest together in values.json. A batch numbers the files and adds
-/// predictions.csv. Returns the files' paths. Throws IoError.
+/// predictions.csv. Returns the files' paths. Throws UsageError, Exception, IoError.
 std::vector<std::string> write_outputs(const std::vector<Features>& outputs, bool batch,
-                                       const std::filesystem::path& folder);
+                                       const std::filesystem::path& folder, const Outputs& to);
 
 /// A name that is valid in any file system: letters, digits, '-', '_' and '.', not beginning with a dot.
 std::string safe_file_name(std::string_view name);

@@ -1,4 +1,4 @@
-#include "output.h"
+#include "answers.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "output.h"
+#include "answers.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -67,7 +67,7 @@ TEST(Output, WritesEveryKind) {
   Dictionary d;
   d.strings["x"] = 1;
   outputs["values"] = d;
-  const auto files = write_outputs({outputs}, false, folder);
+  const auto files = write_outputs({outputs}, false, folder, Outputs{});
   EXPECT_EQ(files.size(), 5u);
   EXPECT_EQ(io::read_npy(folder / "a_b.npy").shape, (std::vector<size_t>{1, 2}));
   EXPECT_EQ(io::read_npy(folder / "a_b_2.npy").as<float>()[0], 3);
@@ -75,7 +75,7 @@ TEST(Output, WritesEveryKind) {
   std::ifstream values(folder / "values.json");
   EXPECT_EQ(Json::parse(values)["score"], 0.5);
   EXPECT_TRUE(fs::exists(folder / "values_2.json"));
-  write_outputs({outputs, outputs}, true, folder);
+  write_outputs({outputs, outputs}, true, folder, Outputs{});
   EXPECT_TRUE(fs::exists(folder / "a_b_001.npy"));
   std::ifstream table(folder / "predictions.csv");
   std::string header;

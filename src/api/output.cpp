@@ -1,0 +1,25 @@
+#include "moka/output.h"
+
+#include "api/internal.h"
+#include "base/replace_file.h"
+
+namespace moka {
+namespace {
+
+static_assert(static_cast<int>(FileKind::kernel_times) == static_cast<int>(OutputKind::kernel_times));
+OutputKind internal(FileKind kind) { return static_cast<OutputKind>(kind); }
+
+}  // namespace
+
+std::optional<OutputRefusal> refused_output(const std::string& path, FileKind kind,
+                                            const std::vector<std::string>& inputs) {
+  auto refused = refusal(path, internal(kind), inputs);
+  if (!refused) return std::nullopt;
+  return OutputRefusal{std::move(refused->reason), refused->can_force};
+}
+
+void write_file(const std::string& path, FileKind kind, std::span<const std::byte> content, Overwrite overwrite) {
+  api::unwrap(replace_file(path, internal(kind), {&content, 1}, false, overwrite == Overwrite::any));
+}
+
+}  // namespace moka

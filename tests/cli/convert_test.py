@@ -60,13 +60,22 @@ class Convert(Case):
 
     def test_a_file_that_the_checker_refuses_is_not_written(self):
         file = self.made / "a.onnx"
-        file.write_text("older")
+        self.ends(0, "convert", self.affine(), "-o", file)
+        older = file.read_bytes()
         self.set("REFUSES", "1")
         done = self.ends(3, "convert", self.affine(), "-o", file, "--check")
         self.assertIn("a.onnx: onnx.checker test refuses it: no good", done.stderr)
         self.assertEqual(done.stdout, "")
         self.assertEqual([p.name for p in self.made.iterdir()], ["a.onnx"])
-        self.assertEqual(file.read_text(), "older")
+        self.assertEqual(file.read_bytes(), older)
+
+    def test_a_checked_file_replaces_only_onnx(self):
+        file = self.made / "a.onnx"
+        file.write_text("a letter")
+        self.assertIn("not replaced", self.ends(2, "convert", self.affine(), "-o", file, "--check").stderr)
+        self.assertEqual(file.read_text(), "a letter")
+        self.ends(0, "convert", self.affine(), "-o", file, "--check", "--force")
+        self.assertNotEqual(file.read_bytes(), b"a letter")
 
     def test_without_the_package(self):
         self.set("PYTHONPATH", str(self.folder))

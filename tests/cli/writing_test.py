@@ -176,7 +176,7 @@ class Writing(Rows):
                 ending = Path(row.out).suffix
                 link = self.folder / (name + "link" + ending)
                 link.symlink_to(model)
-                same = name in ("edit", "edit package", "lint", "compress")
+                same = name in ("edit", "edit package", "lint", "compress", "report")
                 self.refused(row, link, model, model, force=same)
                 if not same:
                     before = content(model)
@@ -203,9 +203,11 @@ class Writing(Rows):
     def test_nothing_is_written_into_a_model_or_over_a_folder_with_an_input(self):
         package = shutil.copytree(TOTAL, self.folder / "total.mlpackage")
         before = content(package)
-        self.assertIn("is the input", self.ends(USE, "predict", package, "-i", "x=1,2", "-o", package, "--force").stderr)
+        for command in (["predict", package, "-i", "x=1,2", "-o", package], ["compile", package, package]):
+            self.assertIn("is the input", self.ends(USE, *command, "--force").stderr)
+            self.assertEqual(content(package), before)
         for command in (["predict", package, "-i", "x=1,2", "-o", package / "Data"],
-                        ["view", package, "-o", package / "page.html"], ["compile", package, package],
+                        ["view", package, "-o", package / "page.html"],
                         ["encrypt", package, "-r", AGE, "-o", package / "x.age"],
                         ["generate", package, package / "Data", "--language", "C"]):
             self.assertIn("--force", self.ends(USE, *command).stderr)

@@ -47,7 +47,7 @@ class Message:
     _field: str
     _type: str
 
-    def __init__(self, type: str, **fields: Any) -> None:
+    def __init__(self, type: str, /, **fields: Any) -> None:
         self._attach(_moka.build.Message(type), None, "")
         self.update(**fields)
 

@@ -279,7 +279,8 @@ void bind_model(nb::module_& m) {
         const Unlocked unlocked;
         return texts_of(compile_model(asset, destination, {false, strict, overwrite(force)}));
       },
-      nb::arg("specification"), nb::arg("blobs"), nb::arg("destination"), nb::arg("strict"), nb::arg("force"));
+      nb::arg("specification"), nb::arg("blobs"), nb::arg("destination"), nb::arg("strict") = false,
+      nb::arg("force") = false);
 }
 
 }  // namespace moka::python

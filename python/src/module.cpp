@@ -39,7 +39,8 @@ NB_MODULE(_moka, m) {
         return moka::python::texts_of(
             moka::compile_model(path, destination, {false, strict, moka::python::overwrite(force)}));
       },
-      nb::arg("path"), nb::arg("destination"), nb::arg("strict"), nb::arg("force"), nb::call_guard<Unlocked>());
+      nb::arg("path"), nb::arg("destination"), nb::arg("strict") = false, nb::arg("force") = false,
+      nb::call_guard<Unlocked>());
   m.def(
       "write_page",
       [](const std::string& path, const std::string& text, bool force) {

@@ -1,5 +1,6 @@
 """What commands that write replace, and what they leave alone: docs/writing.md."""
 
+import json
 import os
 import resource
 import shutil
@@ -196,6 +197,19 @@ class Writing(Rows):
         self.assertIn("is the input", self.ends(USE, "report", MADE / "report.json", "--compare", old, "--save", old).stderr)
         picture = shutil.copy(MODELS / "square.png", self.folder / "picture.png")
         self.assertIn("is the input", self.ends(USE, "predict", SHAPES, "-i", f"image=@{picture}", "--draw", picture).stderr)
+        picture = shutil.copy(MODELS / "square.png", self.folder / "row-1.png")
+        before = content(picture)
+        for table, text, drawing in (("rows.csv", f"image\n@{picture}\n", "row.png"), ("one.json", json.dumps({"image": f"@{picture}"}), "row-1.png"),
+                                     ("lines.jsonl", json.dumps({"image": f"@{picture}"}) + "\n", "row.png")):
+            (self.folder / table).write_text(text)
+            done = self.ends(USE, "predict", SHAPES, "-i", f"@{self.folder / table}", "--draw", self.folder / drawing)
+            self.assertIn("is the input", done.stderr)
+            self.assertEqual(content(picture), before)
+        labels = self.folder / "labels.mlmodel"
+        labels.write_text("1\n2\n3\n4\n")
+        for more in ((), ("--force",)):
+            self.assertIn("is the input", self.ends(USE, "edit", SHAPES, "--labels", f"{labels},type=int64", "-o", labels, *more).stderr)
+            self.assertEqual(labels.read_text(), "1\n2\n3\n4\n")
         states = self.folder / "states"
         self.ends(0, "predict", TOTAL, "-i", "x=1,2", "--save-state", states)
         self.assertIn("is the input", self.ends(USE, "predict", TOTAL, "-i", "x=1,2", "--load-state", states, "--save-state", states).stderr)
@@ -230,6 +244,11 @@ class Writing(Rows):
             self.assertEqual(content(model), before, variable)
             self.assertEqual(done.returncode, USE if command[0] in ("rates", "tune") else 0, done.stderr)
             self.assertIn("one.mlmodel", done.stderr, variable)
+        times = self.folder / "times.json"
+        times.write_bytes(ROWS["tune"].sample)
+        done = subprocess.run([PROGRAM, "tune", MADE / "conv.mlmodelc", "--json"], capture_output=True, text=True,
+                              env={**os.environ, "MOKA_KERNEL_CACHE": str(times)})
+        self.assertEqual(json.loads(done.stdout)["file"], str(times), done.stderr)
         cache = self.folder / "cache"
         cache.mkdir()
         (cache / "mine.packed").write_bytes(FOREIGN)

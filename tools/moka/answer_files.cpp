@@ -66,6 +66,7 @@ std::string safe_file_name(std::string_view name) {
 std::vector<std::string> write_outputs(const std::vector<Features>& outputs, bool batch, const fs::path& folder,
                                        const Outputs& to) {
   to.make_folder(folder.string());
+  if (batch) to.check((folder / "predictions.csv").string(), FileKind::table);
   std::vector<std::string> files;
   std::set<std::string> taken{"values", "predictions"};
   std::map<std::string, std::string> stems;

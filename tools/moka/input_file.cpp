@@ -12,6 +12,7 @@
 #include "io/resize.h"
 #include "io/sound.h"
 #include "json_text.h"
+#include "outputs.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -130,6 +131,7 @@ FeatureValue ValueReader::read_cell(const FeatureDescription& input, std::string
 
 FeatureValue ValueReader::read_file(const FeatureDescription& input, std::string_view reference) const {
   const FileReference file = parse_reference(reference);
+  add_input(file.path);
   const std::string where = fmt::format("input '{}' ({})", input.name, file.path);
   const bool number = input.type == FeatureType::int64 || input.type == FeatureType::float64;
   if (input.type == FeatureType::image && is_picture(file.extension)) return read_picture(input, file.path);

@@ -44,7 +44,7 @@ void add_load_options(Arguments app, LoadOptions& options) {
       .option_text("RULE");
   app.add_option("--kernels", options.kernels,
                  "Kernel cache: the file that 'moka tune' wrote, default for the user's own, or off\n"
-                 "(default: $MOKA_KERNEL_CACHE, else off; tune: default)")
+                 "(default: $MOKA_KERNEL_CACHE, else off; tune: else default)")
       .option_text("FILE");
   app.add_option("--cache", options.cache,
                  "Folder that keeps packed weights for later loads, default for the user's own, or off\n"

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -27,14 +28,25 @@ bool exists(const std::string& path) {
   return !path.empty() && fs::exists(path, ignored);
 }
 
-/// The file or folder that an argument names: "FILE", "@FILE", "NAME=@FILE", "NAME=FILE", "@FILE.npz:member".
+struct NamedInputs {
+  std::mutex mutex;
+  std::set<std::string> paths;
+};
+
+NamedInputs& named_inputs() {
+  static NamedInputs all;
+  return all;
+}
+
+/// The file or folder that an argument names: "FILE", "@FILE", "NAME=@FILE", "NAME=FILE,type=int64",
+/// "@FILE.npz:member".
 std::optional<std::string> named_input(const std::string& argument) {
   std::string path = argument;
   for (int step = 0;; ++step) {
     if (path.starts_with('@')) path.erase(0, 1);
     if (exists(path)) return path;
-    if (const size_t colon = path.rfind(':'); colon != path.npos && exists(path.substr(0, colon)))
-      return path.substr(0, colon);
+    for (const size_t end : {path.rfind(':'), path.find(',')})
+      if (end != path.npos && exists(path.substr(0, end))) return path.substr(0, end);
     const size_t equals = path.find('=');
     if (equals == path.npos || step > 0) return std::nullopt;
     path.erase(0, equals + 1);
@@ -90,9 +102,18 @@ bool Outputs::is_declared(const Declared& d, const std::string& name) const {
   return fmt::format(",{},", d.names).find(fmt::format(",{},", name)) != std::string::npos;
 }
 
+void add_input(const std::string& path) {
+  const std::lock_guard lock(named_inputs().mutex);
+  named_inputs().paths.insert(path);
+}
+
 std::vector<std::string> Outputs::inputs() const {
   std::vector<std::string> out;
   if (!app_) return out;
+  {
+    const std::lock_guard lock(named_inputs().mutex);
+    out.assign(named_inputs().paths.begin(), named_inputs().paths.end());
+  }
   for (const auto& [name, value] : app_->given()) {
     const bool written =
         std::any_of(declared_.begin(), declared_.end(), [&](const Declared& d) { return is_declared(d, name); });

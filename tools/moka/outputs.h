@@ -20,7 +20,7 @@ struct KindOfName {
 };
 
 /// What a command writes, and its option --force: the rule of docs/writing.md. Every existing file or folder that the
-/// command line names elsewhere is an input, except caches.
+/// command line names elsewhere is an input, except caches, and so are the files that inputs name (add_input).
 class Outputs {
  public:
   /// Adds --force.
@@ -58,6 +58,9 @@ class Outputs {
   std::vector<Declared> declared_;
   bool force_ = false;
 };
+
+/// Adds a file that an input names, as a row of a table does, to the inputs of all commands of this process.
+void add_input(const std::string& path);
 
 inline constexpr KindOfName kSpecificationName{".mlmodel", FileKind::specification};
 inline constexpr KindOfName kPackageName{".mlpackage", FileKind::package};

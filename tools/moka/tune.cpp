@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
 
@@ -151,7 +152,9 @@ void add_shape(const std::string& text, const FunctionDescription& function, Fea
 int tune(const TuneOptions& options, const Outputs& outputs) {
   outputs.clear_place_of_cache(options.load.kernels, "MOKA_KERNEL_CACHE", FileKind::kernel_times);
   ModelConfiguration c = configuration(options.load);
-  if (c.kernel_cache.empty()) c.kernel_cache = "default";
+  const char* variable = std::getenv("MOKA_KERNEL_CACHE");
+  const std::string named = variable != nullptr ? variable : "";
+  if (c.kernel_cache.empty()) c.kernel_cache = named.empty() || named == "off" ? "default" : named;
   c.measure_kernels = options.again ? MeasureKernels::all : MeasureKernels::missing;
   std::unique_ptr<io::Progress> progress = std::make_unique<io::Progress>("timing kernels", 0);
   bool is_told = isatty(STDERR_FILENO) != 0;  // by the progress

@@ -59,7 +59,7 @@ def _state(path: str) -> Tuple[Tuple[Any, ...], ...]:
     """What changes whenever the content of the model does; empty where that cannot be told. Each file's entry ends with
     the time of its last change in ns. Small files count by what they hold, because coremltools writes the manifest of a
     package whenever it opens the package."""
-    found = []
+    found: List[Tuple[Any, ...]] = []
     try:
         for folder, folders, files in os.walk(path) if os.path.isdir(path) else [("", [], [path])]:
             if any(os.path.islink(os.path.join(folder, name)) for name in folders):

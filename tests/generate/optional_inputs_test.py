@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import shutil
 import sys
@@ -114,6 +115,32 @@ int main(void) {
 """
 
 
+# Prints y of every step; the states of a step are the outputs of the last one.
+C_FED_BACK = """#include "Lstm.h"
+#include <stdio.h>
+int main(void) {
+  float half = 0.5f;
+  int64_t one[] = {1};
+  int i;
+  moka_array x = {&half, MOKA_FLOAT32, 1, one, NULL};
+  Lstm* model = NULL;
+  LstmInput input = {0}, wrong = {0};
+  LstmOutput output;
+  if (Lstm_load("$lstm$", NULL, &model) != MOKA_OK) return 1;
+  input.x = x;
+  for (i = 0; i < 6; ++i) {
+    if (Lstm_predict(model, &input, NULL, &output) != MOKA_OK) return 2;
+    printf("%.6f ", (double)((float*)output.y.data)[0]);
+    input.h_in = output.h_out;
+    input.c_in = output.c_out;
+    if (Lstm_predict(model, &wrong, NULL, &output) == MOKA_OK) return 3;
+  }
+  Lstm_free(model);
+  return 0;
+}
+"""
+
+
 def filled(text, **words):
     return re.sub(r"\$(\w+)\$", lambda m: str(words[m[1]]), text)
 
@@ -194,6 +221,15 @@ class OptionalInputs(Case):
         models = write_lstm(self.folder / "Lstm.mlmodel"), write_defaults(self.folder / "Defaults.mlmodel")
         sources = [sorted(self.generate(model, "C"))[0] for model in models]
         self.check_states_and_defaults(lambda main: self.build_c(main, *sources), C_LSTM, models)
+
+    def test_c_takes_the_outputs_of_a_prediction_as_inputs_of_the_next(self):
+        model = write_lstm(self.folder / "Lstm.mlmodel")
+        source, _ = sorted(self.generate(model, "C"))
+        self.build_c(filled(C_FED_BACK, lstm=model), source)
+        # Memory that is given back is overwritten, so that a use of it is seen.
+        found = run(self.folder / "main", env={**os.environ, "MALLOC_PERTURB_": "165"}).split()
+        for value, expected in zip(map(float, found), lstm_steps(0.5, 6), strict=True):
+            self.assertAlmostEqual(value, expected, delta=2e-6)
 
     def test_core_ml_decides_for_swift_and_objective_c(self):
         """Published classes of detectors have Double? where the file says optional, else Double (YOLOv3, yolov8n)."""

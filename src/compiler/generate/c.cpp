@@ -110,7 +110,8 @@ typedef struct $class$ $class$;
 typedef struct $class$Input {
 $inputs$} $class$Input;
 
-/* Strings and arrays live until the next prediction or $class$_free. */
+/* Strings, arrays and images live until the next prediction that succeeds, whose inputs they may be, or until
+ * $class$_free. */
 typedef struct $class$Output {
 $outputs$} $class$Output;
 
@@ -137,7 +138,7 @@ $include$ "$class$.h"
 
 struct $class$ {
   moka_model* model;
-  moka_features *inputs, *outputs;
+  moka_features *inputs, *outputs, *next;
 };
 
 moka_status $class$_load(const char* path, const moka_configuration* configuration, $class$** model) {
@@ -149,6 +150,7 @@ moka_status $class$_load(const char* path, const moka_configuration* configurati
   status = moka_model_load(path, configuration, &made->model);
   if (status == MOKA_OK) status = moka_features_new(&made->inputs);
   if (status == MOKA_OK) status = moka_features_new(&made->outputs);
+  if (status == MOKA_OK) status = moka_features_new(&made->next);
   if (status != MOKA_OK) {
     $class$_free(made);
     return status;
@@ -161,6 +163,7 @@ void $class$_free($class$* model) {
   if (model == NULL) return;
   moka_features_free(model->inputs);
   moka_features_free(model->outputs);
+  moka_features_free(model->next);
   moka_model_free(model->model);
   free(model);
 }
@@ -169,10 +172,17 @@ const moka_model* $class$_model(const $class$* model) { return model == NULL ? N
 
 moka_status $class$_predict($class$* model, const $class$Input* input, moka_state* state, $class$Output* output) {
   moka_status status = MOKA_OK;
+  moka_features* earlier;
   if (model == NULL || input == NULL || output == NULL) return MOKA_INVALID_ARGUMENT;
+$setting$  if (status == MOKA_OK) status = moka_model_predict(model->model, model->inputs, model->next, state);
   moka_features_clear(model->inputs);
-  moka_features_clear(model->outputs);
-$setting$  if (status == MOKA_OK) status = moka_model_predict(model->model, model->inputs, model->outputs, state);
+  /* The inputs may be the earlier outputs, which go only now. */
+  if (status == MOKA_OK) {
+    earlier = model->outputs;
+    model->outputs = model->next;
+    model->next = earlier;
+  }
+  moka_features_clear(model->next);
 $getting$  return status;
 }
 )",

@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 from case import CC, CXX, HERE, MODELS, PROGRAM, ROOT, Case, run
-from sources import write_accumulator, write_alike, write_everything, write_sum
+from sources import write_accumulator, write_alike, write_everything, write_pictures, write_sum
 
 CPP_MAIN = """#include "Sum_of_two.hpp"
 #include "Accumulator.hpp"
@@ -92,6 +92,20 @@ class Generate(Case):
         tree = ast.parse(module.read_text())
         self.assertEqual([node.name for node in tree.body if isinstance(node, ast.ClassDef)],
                          ["Everything_2Input", "Everything_2Output", "Everything_2"])
+
+    def test_comments_name_the_pixels_of_the_language(self):
+        model = write_pictures(self.folder)
+        for language, names in (
+            ("C", ("MOKA_RGBA8", "MOKA_GRAY8", "MOKA_GRAY_FLOAT32")),
+            ("C++", ("rgba8", "gray8", "gray_float32")),
+            ("Python", ("RGBA", "L", "F")),
+            ("Swift", ("kCVPixelFormatType_32BGRA", "kCVPixelFormatType_OneComponent8", "kCVPixelFormatType_OneComponent16Half")),
+            ("Objective-C", ("kCVPixelFormatType_32BGRA", "kCVPixelFormatType_OneComponent8",
+                             "kCVPixelFormatType_OneComponent16Half")),
+        ):
+            text = "".join(source.read_text() for source in self.generate(model, language))
+            for name, words, pixels in zip(("color", "gray", "half"), ("color", "grayscale", "grayscale"), names, strict=True):
+                self.assertIn(f"{name} as {words} ({pixels}) image buffer, 4 pixels wide by 2 pixels high", text)
 
     def test_c_of_a_model_called_as_the_library_compiles(self):
         for name in ("moka", "moka_model"):

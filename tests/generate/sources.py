@@ -99,6 +99,12 @@ def write_alike(folder):
                          [array_feature("y", [2]), array_feature("yShapedArray", [2])])
 
 
+def write_pictures(folder):
+    """A model that is only described, with one picture of every kind."""
+    return write_program(folder / "Pictures.mlmodelc", SUM, [image("color"), image("gray", space=10), image("half", space=40)],
+                         [image("drawn")])
+
+
 def specification(path, inputs, outputs, kind, body, version=4):
     """A .mlmodel; kind: the field of Model."""
     described = b"".join(field(1, f) for f in inputs) + b"".join(field(10, f) for f in outputs)

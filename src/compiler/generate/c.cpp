@@ -10,6 +10,8 @@ namespace {
 
 using import::FeatureKind;
 
+constexpr PixelFormats c_formats{"MOKA_RGBA8", "MOKA_GRAY8", "MOKA_GRAY_FLOAT32"};
+
 bool is_number(const Field& f) {
   return f.feature.kind == FeatureKind::int64 || f.feature.kind == FeatureKind::float64;
 }
@@ -45,7 +47,7 @@ std::string suffix(const Field& f) {
 
 /// The author's text for use in a C comment, which it must not end early.
 std::string commented(const Field& f) {
-  std::string text = documentation(f);
+  std::string text = documentation(f, c_formats);
   for (size_t at = text.find("*/"); at != std::string::npos; at = text.find("*/", at)) text.replace(at, 2, "* /");
   return text;
 }

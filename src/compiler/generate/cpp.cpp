@@ -10,6 +10,8 @@ namespace {
 
 using import::FeatureKind;
 
+constexpr PixelFormats cpp_formats{"rgba8", "gray8", "gray_float32"};
+
 std::string cpp_type(const Field& f) {
   switch (f.feature.kind) {
     case FeatureKind::int64: return "int64_t";
@@ -50,7 +52,7 @@ Sources write_cpp(const import::ModelDescription& description, const std::string
   Words w{{"class", model.class_name}, {"file", literal(model.resource + ".mlmodelc")}, {"include", "#include"}};
   w["summary"] = model.summary.empty() ? "" : cat("/// ", model.summary, " (", model.resource, ")");
   w["fields"] = each(model.inputs, "", [](const Field& f) {
-    return cat("  /// ", documentation(f), "\n  ", cpp_declared(f), initial(f), ";\n");
+    return cat("  /// ", documentation(f, cpp_formats), "\n  ", cpp_declared(f), initial(f), ";\n");
   });
   w["values"] = each(model.inputs, "", [](const Field& f) {
     return f.feature.optional
@@ -58,8 +60,8 @@ Sources write_cpp(const import::ModelDescription& description, const std::string
                : cat("    values[", literal(f.feature.name), "] = ", f.identifier, ";\n");
   });
   w["outputs"] = each(model.outputs, "", [](const Field& f) {
-    return cat("  /// ", documentation(f), "\n  const ", cpp_type(f), "& ", f.identifier, "() const { return std::get<",
-               cpp_type(f), ">(values_.at(", literal(f.feature.name), ")); }\n");
+    return cat("  /// ", documentation(f, cpp_formats), "\n  const ", cpp_type(f), "& ", f.identifier,
+               "() const { return std::get<", cpp_type(f), ">(values_.at(", literal(f.feature.name), ")); }\n");
   });
   w["parameters"] = parameters(model.inputs);
   w["passed"] = each(model.inputs, ", ", [](const Field& f) { return cat("std::move(", f.identifier, ")"); });
@@ -74,7 +76,7 @@ Sources write_cpp(const import::ModelDescription& description, const std::string
 $names$  moka::State new_state() const { return model_.new_state(); }
 )",
                                             {{"names", each(model.states, "", [](const Field& f) {
-                                                return cat("  /// - ", documentation(f), "\n");
+                                                return cat("  /// - ", documentation(f, cpp_formats), "\n");
                                               })}});
   const std::string text = fill(R"(#pragma once
 

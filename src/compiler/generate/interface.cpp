@@ -76,21 +76,23 @@ std::string array_in_words(const import::MultiArrayConstraint& array) {
   return cat(sizes, " ", shape.size(), "-dimensional array", elements);
 }
 
-std::string image_in_words(const import::ImageConstraint& image) {
-  const char* format = image.color == import::ColorSpace::grayscale ? "grayscale (kCVPixelFormatType_OneComponent8)"
-                       : image.color == import::ColorSpace::grayscale_float16
-                           ? "grayscale (kCVPixelFormatType_OneComponent16Half)"
-                           : "color (kCVPixelFormatType_32BGRA)";
-  return cat(format, " image buffer, ", image.width, " pixels wide by ", image.height, " pixels high");
+std::string image_in_words(const import::ImageConstraint& image, const PixelFormats& formats) {
+  const bool gray = image.color == import::ColorSpace::grayscale;
+  const bool half = image.color == import::ColorSpace::grayscale_float16;
+  return cat(gray || half ? "grayscale (" : "color (",
+             gray   ? formats.gray
+             : half ? formats.half
+                    : formats.color,
+             ") image buffer, ", image.width, " pixels wide by ", image.height, " pixels high");
 }
 
-std::string type_in_words(const import::FeatureDescription& f) {
+std::string type_in_words(const import::FeatureDescription& f, const PixelFormats& formats) {
   const char* keys = f.string_keys ? "strings" : "64-bit integers";
   switch (f.kind) {
     case FeatureKind::int64: return "integer value";
     case FeatureKind::float64: return "double value";
     case FeatureKind::string: return "string value";
-    case FeatureKind::image: return image_in_words(f.image);
+    case FeatureKind::image: return image_in_words(f.image, formats);
     case FeatureKind::dictionary: return cat("dictionary of ", keys, " to doubles");
     case FeatureKind::sequence: return cat("sequence of ", keys);
     case FeatureKind::multi_array:
@@ -123,10 +125,10 @@ Interface describe_interface(const import::ModelDescription& description, const 
   return out;
 }
 
-std::string documentation(const Field& field) {
+std::string documentation(const Field& field, const PixelFormats& formats) {
   const import::FeatureDescription& f = field.feature;
   return cat(one_line(f.description.empty() ? f.name : f.description), f.optional ? " as optional " : " as ",
-             type_in_words(f), default_in_words(f));
+             type_in_words(f, formats), default_in_words(f));
 }
 
 }  // namespace moka::compiler

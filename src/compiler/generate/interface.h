@@ -38,8 +38,16 @@ struct Naming {
 Interface describe_interface(const import::ModelDescription& description, const std::string& model_name,
                              const Naming& naming);
 
+/// What code calls the pixels that it gives for an output, and takes for an input among others.
+struct PixelFormats {
+  std::string_view color, gray;
+  std::string_view half;  ///< of a model whose gray is 16-bit floats
+};
+constexpr PixelFormats core_ml_formats{"kCVPixelFormatType_32BGRA", "kCVPixelFormatType_OneComponent8",
+                                       "kCVPixelFormatType_OneComponent16Half"};
+
 /// "scores as 1 by 4 matrix of floats": the author's description, or else the name, followed by the type in words and
 /// the default, if there is one: "overlap as optional double value, by default 0.45".
-std::string documentation(const Field& field);
+std::string documentation(const Field& field, const PixelFormats& formats = core_ml_formats);
 
 }  // namespace moka::compiler

@@ -10,6 +10,8 @@ namespace {
 
 using import::FeatureKind;
 
+constexpr PixelFormats pillow_modes{"RGBA", "L", "F"};
+
 std::string python_type(const Field& f) {
   switch (f.feature.kind) {
     case FeatureKind::int64: return "int";
@@ -38,13 +40,13 @@ Sources write_python(const import::ModelDescription& description, const std::str
   Words w{{"class", model.class_name}, {"file", literal(model.resource + ".mlmodelc")}};
   w["summary"] = model.summary.empty() ? "" : cat("# ", model.summary, " (", model.resource, ")");
   w["fields"] = each(model.inputs, "", [](const Field& f) {
-    return cat("    #: ", documentation(f), "\n    ", python_declared(f), "\n");
+    return cat("    #: ", documentation(f, pillow_modes), "\n    ", python_declared(f), "\n");
   });
   w["values"] = each(model.inputs, "", [](const Field& f) {
     return cat("            ", literal(f.feature.name), ": self.", f.identifier, ",\n");
   });
   w["outputs"] = each(model.outputs, "", [](const Field& f) {
-    return cat("    #: ", documentation(f), "\n    ", f.identifier, ": ", python_type(f), "\n");
+    return cat("    #: ", documentation(f, pillow_modes), "\n    ", f.identifier, ": ", python_type(f), "\n");
   });
   w["results"] = each(model.outputs, ", ", [](const Field& f) { return cat("values[", literal(f.feature.name), "]"); });
   w["keywords"] = model.inputs.empty() ? "" : ", *, " + each(model.inputs, ", ", python_declared);

@@ -23,16 +23,16 @@ struct ModelStructure {
     std::string padding_mode;
     int64_t input_channels = 0, output_channels = 0, groups = 0;
   };
-  /// What happens to an input before everything else: pixel * scale + bias of its channel, or the difference from a
+  /// What happens to an input before everything else: pixel * scale + bias, of its channel, or the difference from a
   /// mean image.
   struct Preprocessing {
     std::string input;
-    std::string function;  ///< of a program
-    std::string stored;    ///< "scaler" or "mean image" of a neural network, or "operations" of a program
-    std::string channels;  ///< order of the planes: "RGB", "BGR", "grayscale"; empty for an array
-    double scale = 1;
-    std::vector<double> bias;  ///< of each channel in that order, or one for all
-    int64_t mean_image = 0;    ///< count of the mean image's numbers
+    std::string function;          ///< of a program
+    std::string stored;            ///< "scaler" or "mean image" of a neural network, or "operations" of a program
+    std::string channels;          ///< order of the planes: "RGB", "BGR", "grayscale"; empty for an array
+    std::vector<double> scale{1};  ///< of each channel in that order, or one for all
+    std::vector<double> bias;      ///< likewise; empty: none
+    int64_t mean_image = 0;        ///< count of the mean image's numbers
   };
   struct Operation;
   struct Block {

@@ -38,7 +38,7 @@ ModelStructure to_public(import::Outline outline) {
                           std::move(l.weights)});
   for (auto& p : outline.preprocessing)
     out.preprocessing.push_back({std::move(p.input), std::move(p.function), std::move(p.stored), std::move(p.channels),
-                                 p.scale, std::move(p.bias), p.mean_image});
+                                 std::move(p.scale), std::move(p.bias), p.mean_image});
   for (auto& stage : outline.stages) out.models.push_back({std::move(stage.name), to_public(std::move(stage.outline))});
   for (auto& w : outline.weights)
     out.weights.push_back({std::move(w.name), std::move(w.type), std::move(w.storage), w.bytes, std::move(w.owner),

@@ -33,6 +33,7 @@ class Model;
 ///   outline/classic.cpp   the contents of all other kinds of models
 ///   outline/constant_text.cpp  constants as text
 ///   outline/window_*.cpp  kernels, strides, paddings and channels
+///   outline/image_operations.cpp  what the operations of a program do to images first
 ///   outline/preprocessing.cpp  what happens to images before the first layer
 ///   outline/sizes.cpp     sizes of values at the default sizes of the inputs
 namespace moka::import {
@@ -47,16 +48,16 @@ struct Outline {
     std::string padding_mode;
     int64_t input_channels = 0, output_channels = 0, groups = 0;
   };
-  /// What happens to an input before the first layer: pixel * scale + bias of its channel, or the difference from a
+  /// What happens to an input before the first layer: pixel * scale + bias, of its channel, or the difference from a
   /// mean image.
   struct Preprocessing {
     std::string input;
-    std::string function;  ///< of a program
-    std::string stored;    ///< "scaler", "mean image", or "operations" of a program
-    std::string channels;  ///< order of the planes: "RGB", "BGR", "grayscale"; empty for an array
-    double scale = 1;
-    std::vector<double> bias;  ///< of each channel in that order, or one for all
-    int64_t mean_image = 0;    ///< count of its numbers
+    std::string function;          ///< of a program
+    std::string stored;            ///< "scaler", "mean image", or "operations" of a program
+    std::string channels;          ///< order of the planes: "RGB", "BGR", "grayscale"; empty for an array
+    std::vector<double> scale{1};  ///< of each channel in that order, or one for all
+    std::vector<double> bias;      ///< likewise; empty: none
+    int64_t mean_image = 0;        ///< count of its numbers
   };
   using Typed = std::pair<std::string, std::string>;  ///< a value and its type as MIL text
   struct Operation;

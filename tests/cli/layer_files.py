@@ -98,6 +98,19 @@ def scaled_program(folder):
     return write_program(folder, SCALED_PROGRAM, [image("photo", 4, 4, RGB)], [array_feature("y", [1, 3, 4, 4])], spec_version=7)
 
 
+PER_CHANNEL = "tensor<fp32, [1, 3, 1, 1]>([[[[0x1p+0]], [[0x1p+1]], [[0x1p+2]]]])"
+
+
+def picture_program(folder, *steps):
+    """Operations on a picture, one after the other: "sub(x = fp32(0x1p+0), y = $)", where $ is the value so far."""
+    lines = []
+    for i, step in enumerate((*steps, "relu(x = $)")):
+        of, name = (f"v{i - 1}" if i else "photo"), ("y" if i == len(steps) else f"v{i}")
+        lines.append(f'tensor<fp32, [1, 3, 4, 4]> {name} = {step.replace("$", of)}[name = string("{name}")];')
+    text = "program(1.3)\n{\n    func main<ios16>(tensor<fp32, [1, 3, 4, 4]> photo) {\n" + "\n".join(lines) + "\n    } -> (y);\n}\n"
+    return write_program(folder, text, [image("photo", 4, 4, RGB)], [array_feature("y", [1, 3, 4, 4])], spec_version=7)
+
+
 def flexible_program(folder):
     """A convolution of [1, 2, 9] by default, up to [1, 2, 100], and a product with 8-bit weights."""
     weights = "[" + ", ".join("[[0x1p+0, 0x1p+0, 0x1p+0]]" for _ in range(4)) + "]"

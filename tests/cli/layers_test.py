@@ -1,6 +1,7 @@
 """What `moka inspect --layers` and `moka compile --verbose` say of layers: sizes, windows, weights and preprocessing."""
 
 import json
+import shutil
 import unittest
 from pathlib import Path
 
@@ -83,6 +84,36 @@ class Preprocessing(Case):
         facts = self.answer("inspect", layer_files.scaled_program(self.folder / "m.mlmodelc"))
         self.assertEqual(facts["preprocessing"], [{"input": "photo", "stored": "operations", "function": "main", "channels": "RGB",
                                                    "scale": 1 / 256, "bias": [-1, -0.5, -0.25]}])
+
+    def test_operations_of_a_program_are_taken_together(self):
+        channels = layer_files.PER_CHANNEL
+        vector = "tensor<fp32, [3]>([0x1p+0, 0x1p+1, 0x1p+2])"
+        half, one, quarter, zero, row = "fp32(0x1p-1)", "fp32(0x1p+0)", "fp32(0x1p-2)", "fp32(0x0p+0)", "tensor<fp32, [4]>([0x1p+0, 0x1p+1, 0x1p+2, 0x1p+3])"
+        for steps, scale, bias in (
+            # (image + b) * 0.5
+            ((f"add(x = $, y = {channels})", f"mul(x = {half}, y = $)"), 0.5, [0.5, 1, 2]),
+            # 1 - 0.25 * image
+            ((f"mul(x = $, y = {quarter})", f"sub(x = {one}, y = $)"), -0.25, [1]),
+            # (image - b) / b
+            ((f"sub(x = $, y = {channels})", f"real_div(x = $, y = {channels})"), [1, 0.5, 0.25], [-1, -1, -1]),
+            # 0.5 * (0.25 * image) + 0.25 + 1
+            ((f"mul(x = $, y = {quarter})", f"mul(x = $, y = {half})", f"add(x = $, y = {quarter})", f"add(x = $, y = {one})"), 0.125, [1.25]),
+            # (image - mean) / sqrt(variance) * gamma + beta
+            ((f"batch_norm(x = $, mean = {vector}, variance = tensor<fp32, [3]>([0x1p+0, 0x1p+2, 0x1p+4]), epsilon = {zero}, "
+              f"gamma = {vector}, beta = tensor<fp32, [3]>([0x1p+1, 0x1.8p+1, 0x1.4p+2]))",), [1, 1, 1], [1, 1, 1]),
+            # What is not a scale and a bias of each channel ends it.
+            ((f"real_div(x = {one}, y = $)",), None, None),
+            (("mul(x = $, y = $)",), None, None),
+            ((f"mul(x = $, y = {row})",), None, None),
+            ((f"add(x = $, y = {one})", f"real_div(x = {one}, y = $)"), 1, [1]),
+        ):
+            model = layer_files.picture_program(self.folder / "m.mlmodelc", *steps)
+            found = self.answer("inspect", model).get("preprocessing", [])
+            expected = [] if scale is None else [{"input": "photo", "stored": "operations", "function": "main", "channels": "RGB", "scale": scale, "bias": bias}]
+            self.assertEqual(found, expected, steps)
+            shutil.rmtree(model)
+        model = layer_files.picture_program(self.folder / "m.mlmodelc", f"mul(x = $, y = {channels})")
+        self.assertRegex(self.ends(0, "inspect", model).stdout, r"photo +RGB +1 2 4 +operations")
 
     def test_the_viewers_page_has_it(self):
         page = self.folder / "page.html"

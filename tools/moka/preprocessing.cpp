@@ -8,13 +8,17 @@
 namespace moka::cli {
 namespace {
 
+std::string joined(const std::vector<double>& numbers) {
+  std::vector<std::string> texts;
+  for (const double number : numbers) texts.push_back(format_number(number));
+  return fmt::format("{}", fmt::join(texts, " "));
+}
+
 void add_preprocessing(const ModelStructure& structure, const std::string& where, io::Table& table) {
   for (const auto& p : structure.preprocessing) {
-    std::vector<std::string> bias;
-    for (const double b : p.bias) bias.push_back(format_number(b));
-    const std::string added = p.mean_image > 0 ? fmt::format("minus {} numbers", format_count(p.mean_image))
-                                               : fmt::format("{}", fmt::join(bias, " "));
-    table.add_row({where + p.input, p.channels, p.mean_image > 0 ? "" : format_number(p.scale), added, p.stored});
+    const std::string added =
+        p.mean_image > 0 ? fmt::format("minus {} numbers", format_count(p.mean_image)) : joined(p.bias);
+    table.add_row({where + p.input, p.channels, p.mean_image > 0 ? "" : joined(p.scale), added, p.stored});
   }
   for (const auto& part : structure.models) add_preprocessing(part.structure, where + part.name + ": ", table);
 }
@@ -39,8 +43,10 @@ Json preprocessing_json(const ModelStructure& structure) {
     if (!p.channels.empty()) json["channels"] = p.channels;
     if (p.mean_image > 0)
       json["meanImage"] = p.mean_image;
+    else if (p.scale.size() == 1)
+      json["scale"] = finite_or_null(p.scale[0]);
     else
-      json["scale"] = finite_or_null(p.scale);
+      for (const double s : p.scale) json["scale"].push_back(finite_or_null(s));
     for (const double b : p.bias) json["bias"].push_back(finite_or_null(b));
     out.push_back(std::move(json));
   }

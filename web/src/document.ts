@@ -98,7 +98,7 @@ export interface Preprocessing {
   input: string;
   stored: string;
   channels?: string;
-  scale?: number | null;
+  scale?: number | null | (number | null)[]; // a list: of each channel
   bias?: (number | null)[];
   meanImage?: number;
 }

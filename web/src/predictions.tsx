@@ -41,7 +41,7 @@ function PreprocessingTable() {
           <tr key={name}>
             <td><strong>{name}</strong></td>
             <td>{p.channels}</td>
-            <td>{p.meanImage ? "" : p.scale}</td>
+            <td>{p.meanImage ? "" : [p.scale].flat().join(", ")}</td>
             <td>{p.meanImage ? `minus ${p.meanImage} numbers` : p.bias?.join(", ")}</td>
             <td class="dim">{p.stored}</td>
           </tr>

@@ -33,7 +33,7 @@ void add_network(const proto::Model& model, const Network& network, Outline& out
     if (p.has_scaler()) {
       const auto& s = p.scaler();
       made.stored = "scaler";
-      made.scale = s.channelscale();
+      made.scale = {s.channelscale()};
       made.bias = in_order(made.channels, s.redbias(), s.greenbias(), s.bluebias(), s.graybias());
     } else if (p.has_meanimage()) {
       made.stored = "mean image";
@@ -79,7 +79,7 @@ void outline_transforms(const proto::Model& model, const format::ModelFile& file
                     : t.grayscale                                     ? "grayscale"
                     : t.bgr                                           ? "BGR"
                                                                       : "RGB";
-    made.scale = t.scale;
+    made.scale = {t.scale};
     made.bias = in_order(made.channels, t.red, t.green, t.blue, t.gray);
     out.preprocessing.push_back(std::move(made));
   }

@@ -15,7 +15,8 @@ std::vector<int64_t> weight_shape(const proto::NeuralNetworkLayer& layer, std::s
 /// Adds the windows of convolutions, pools and linear operations of all functions, as their constants say.
 void add_windows(Outline& outline);
 
-/// Adds what operations do to an image before anything else: a factor and an addend.
+/// Adds what products, sums, differences, quotients by constants and normalizations do to an image before anything
+/// else: together a scale and a bias.
 void add_image_operations(const proto::Model& model, Outline& outline);
 
 /// The numbers in a constant's text: "[1, 1]", "0.5". Empty for other texts and for long lists.

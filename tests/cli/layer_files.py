@@ -27,9 +27,9 @@ def palette(count):
     return field(30, bytes((count + 1) // 2)) + field(40, field(1, 4) + field(102, table))
 
 
-def linear(count, channels):
+def linear(count, channels, bits=8):
     scale = field(1, struct.pack(f"<{channels}f", *[0.5] * channels)) + field(2, struct.pack(f"<{channels}f", *[0] * channels))
-    return field(30, bytes(count)) + field(40, field(1, 8) + field(101, scale))
+    return field(30, bytes((count * bits + 7) // 8)) + field(40, field(1, bits) + field(101, scale))
 
 
 def borders(*edges):
@@ -59,6 +59,16 @@ def network(path, custom=False):
     """An array of 4 channels, 10 x 6."""
     spec = field(1, 4) + description([array_feature("x", [4, 10, 6])], [array_feature("y", [5])])
     return write_model(path, spec + field(500, network_layers(custom)))
+
+
+def packed_biases(path):
+    """An inner product, a convolution and a batch normalization, whose vectors have 3 bits an element and end within a byte."""
+    dense = field(1, 4) + field(2, 6) + field(10, 1) + field(20, linear(24, 6, 3)) + field(21, linear(6, 1, 3))
+    convolution = field(1, 9) + field(2, 6) + field(10, 1) + sizes(20, 1, 1) + field(70, 1) + field(90, linear(54, 9, 3)) + field(91, linear(9, 1, 3))
+    norm = field(1, 9) + b"".join(field(f, linear(9, 1, 3)) for f in (15, 16, 17, 18))
+    body = layer("dense", 140, dense, "x", "d") + layer("conv", 100, convolution, "d", "c") + layer("norm", 160, norm, "c", "y")
+    spec = field(1, 4) + description([array_feature("x", [4])], [array_feature("y", [9])])
+    return write_model(path, spec + field(500, body))
 
 
 def flexible_network(path):

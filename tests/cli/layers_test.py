@@ -31,6 +31,12 @@ class Layers(Case):
         self.assertIn("3 x 5, stride 2 x 1, dilation 1 x 2, padding 1 1 4 4, 4 to 6 channels, 2 groups", shown)
         self.assertIn("6 x 2 x 3 x 5 palette of 4 bits, 6 float32", shown)
 
+    def test_bits_that_fill_the_last_byte_are_no_elements(self):
+        nodes = self.layers(layer_files.packed_biases(self.folder / "m.mlmodel"))
+        self.assertEqual([(w["shape"], w["parameters"], w["bytes"]) for w in nodes["dense"]["weights"]], [([6, 4], 24, 9), ([6], 6, 3)])
+        self.assertEqual([(w["shape"], w["parameters"], w["bytes"]) for w in nodes["conv"]["weights"]], [([9, 6, 1, 1], 54, 21), ([9], 9, 4)])
+        self.assertEqual([w["parameters"] for w in nodes["norm"]["weights"]], [9, 9, 9, 9])
+
     def test_sizes_behind_a_custom_layer_are_not_known(self):
         nodes = self.layers(layer_files.network(self.folder / "m.mlmodel", custom=True))
         self.expect(nodes["middle"], inputSizes=[[6, 3, 3]], outputSizes=[None])

@@ -125,13 +125,13 @@ Outline::Window vectors(const Layer& l) {
   return channels(l.inputvectorsize(), l.outputvectorsize());
 }
 
-/// The matrices of a recurrent layer.
+/// The matrices and vectors of a recurrent layer.
 template <class Layer>
 Sizes recurrent_shape(const Layer& l, std::string_view field) {
   const int64_t in = size(l.inputvectorsize()), out = size(l.outputvectorsize());
   const bool recursion = field.find("ecursionMatrix") != field.npos;
   if (recursion) return {out, out};
-  return field.find("eightMatrix") != field.npos ? Sizes{out, in} : Sizes{};
+  return field.find("eightMatrix") != field.npos ? Sizes{out, in} : Sizes{out};
 }
 
 Sizes convolution_shape(const Outline::Window& w, bool deconvolution) {
@@ -171,32 +171,26 @@ Outline::Window window_of(const NeuralNetworkLayer& l) {
 
 std::vector<int64_t> weight_shape(const NeuralNetworkLayer& l, std::string_view field) {
   const bool weights = field == "weights";
+  const Sizes outputs{window_of(l).output_channels};
   switch (l.layer_case()) {
     case NeuralNetworkLayer::kConvolution:
-      return weights ? convolution_shape(window_of(l), l.convolution().isdeconvolution()) : Sizes();
+      return weights ? convolution_shape(window_of(l), l.convolution().isdeconvolution()) : outputs;
     case NeuralNetworkLayer::kConvolution3D:
-      return weights ? convolution_shape(window_of(l), l.convolution3d().isdeconvolution()) : Sizes();
+      return weights ? convolution_shape(window_of(l), l.convolution3d().isdeconvolution()) : outputs;
     case NeuralNetworkLayer::kInnerProduct:
-      return weights ? Sizes{size(l.innerproduct().outputchannels()), size(l.innerproduct().inputchannels())} : Sizes();
     case NeuralNetworkLayer::kEmbedding:
-      return weights ? Sizes{size(l.embedding().outputchannels()), size(l.embedding().inputdim())} : Sizes();
-    case NeuralNetworkLayer::kEmbeddingND:
-      return weights ? Sizes{size(l.embeddingnd().embeddingsize()), size(l.embeddingnd().vocabsize())} : Sizes();
-    case NeuralNetworkLayer::kBatchedMatmul:
-      return weights ? Sizes{size(l.batchedmatmul().weightmatrixfirstdimension()),
-                             size(l.batchedmatmul().weightmatrixseconddimension())}
-                     : Sizes();
+    case NeuralNetworkLayer::kEmbeddingND: return weights ? Sizes{outputs[0], window_of(l).input_channels} : outputs;
+    case NeuralNetworkLayer::kBatchnorm: return outputs;
+    case NeuralNetworkLayer::kBatchedMatmul: {
+      const int64_t second = size(l.batchedmatmul().weightmatrixseconddimension());
+      return weights ? Sizes{size(l.batchedmatmul().weightmatrixfirstdimension()), second} : Sizes{second};
+    }
     case NeuralNetworkLayer::kScale: return list(field == "scale" ? l.scale().shapescale() : l.scale().shapebias());
     case NeuralNetworkLayer::kBias: return list(l.bias().shape());
     case NeuralNetworkLayer::kLoadConstant: return list(l.loadconstant().shape());
     case NeuralNetworkLayer::kLoadConstantND: return list(l.loadconstantnd().shape());
     case NeuralNetworkLayer::kLayerNormalization: return list(l.layernormalization().normalizedshape());
-    case NeuralNetworkLayer::kSimpleRecurrent:
-      return field == "weightMatrix"
-                 ? Sizes{size(l.simplerecurrent().outputvectorsize()), size(l.simplerecurrent().inputvectorsize())}
-             : field == "recursionMatrix"
-                 ? Sizes{size(l.simplerecurrent().outputvectorsize()), size(l.simplerecurrent().outputvectorsize())}
-                 : Sizes();
+    case NeuralNetworkLayer::kSimpleRecurrent: return recurrent_shape(l.simplerecurrent(), field);
     case NeuralNetworkLayer::kGru: return recurrent_shape(l.gru(), field);
     case NeuralNetworkLayer::kUniDirectionalLSTM: return recurrent_shape(l.unidirectionallstm(), field);
     case NeuralNetworkLayer::kBiDirectionalLSTM: return recurrent_shape(l.bidirectionallstm(), field);

@@ -64,7 +64,8 @@ struct ModelStructure {
     Window window;
     std::vector<size_t> weights;  ///< indices in ModelStructure::weights
   };
-  /// An array in the file. Strings and single numbers written inline are not listed.
+  /// An array in the file. Written inline, strings and single numbers are not listed, nor arrays of one number unless
+  /// it is a float.
   struct Weight {
     std::string name, type;  ///< name of the value, or "layer.field"; type as MIL text
     std::string storage;     ///< "file" or "inline"; quantized layers: "inline palette" or "inline linear"

@@ -121,6 +121,23 @@ def picture_program(folder, *steps):
     return write_program(folder, text, [image("photo", 4, 4, RGB)], [array_feature("y", [1, 3, 4, 4])], spec_version=7)
 
 
+def one_channel_program(folder):
+    """A convolution and a linear operation to one channel, whose biases and strides are arrays of one element."""
+    text = """program(1.3)
+{
+    func main<ios16>(tensor<fp32, [1, 2, 9]> x) {
+        tensor<fp32, [1, 2, 1]> w = const()[name = string("w"), val = tensor<fp32, [1, 2, 1]>([[[0x1p+0], [0x1p+1]]])];
+        tensor<fp32, [1]> b = const()[name = string("b"), val = tensor<fp32, [1]>([0x1p+0])];
+        tensor<fp32, [1]> half = const()[name = string("half"), val = tensor<fp32, [1]>([0x1p-1])];
+        tensor<fp32, [1, 1, 9]> c = conv(bias = b, dilations = tensor<int32, [1]>([1]), groups = int32(1), pad = tensor<int32, [2]>([0, 0]), pad_type = string("valid"), strides = tensor<int32, [1]>([1]), weight = w, x = x)[name = string("c")];
+        tensor<fp32, [1, 1, 9]> m = mul(x = c, y = half)[name = string("m")];
+        tensor<fp32, [1, 1, 1]> y = linear(bias = tensor<fp32, [1]>([0x1p+1]), weight = tensor<fp32, [1, 9]>([[0x1p+0, 0x1p+0, 0x1p+0, 0x1p+0, 0x1p+0, 0x1p+0, 0x1p+0, 0x1p+0, 0x1p+0]]), x = m)[name = string("y")];
+    } -> (y);
+}
+"""
+    return write_program(folder, text, [array_feature("x", [1, 2, 9])], [array_feature("y", [1, 1, 1])], spec_version=7)
+
+
 def flexible_program(folder):
     """A convolution of [1, 2, 9] by default, up to [1, 2, 100], and a product with 8-bit weights."""
     weights = "[" + ", ".join("[[0x1p+0, 0x1p+0, 0x1p+0]]" for _ in range(4)) + "]"

@@ -51,6 +51,17 @@ class Layers(Case):
         self.expect(nodes["y"], inputSizes=[[1, 5, 4]], outputSizes=[[1, 5, 2]], bytes=8, parameters=8)
         self.assertEqual([(w["shape"], w["storage"]) for w in nodes["y"]["weights"]], [([4, 2], "linear 8 bits")])
 
+    def test_a_bias_of_one_element_is_a_weight(self):
+        compiled = layer_files.one_channel_program(self.folder / "m.mlmodelc")
+        self.ends(0, "decompile", compiled, self.folder / "m.mlpackage")
+        for model in (compiled, self.folder / "m.mlpackage"):
+            nodes = self.layers(model, "operations")
+            self.assertEqual(sorted(w["shape"] for w in nodes["c"]["weights"]), [[1], [1, 2, 1]])
+            self.expect(nodes["c"], parameters=3, bytes=12)
+            self.expect(nodes["y"], parameters=10, bytes=40)
+            self.expect(nodes["m"], weights=[])
+        self.assertRegex(self.ends(0, "compile", model, self.folder / "out", "--verbose").stdout, r"(?m)^c +conv .* +3 +12$")
+
     def test_compiled_network_without_weights(self):
         model = self.folder / "m.mlmodelc"
         layer_files.compiled(model)

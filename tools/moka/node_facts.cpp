@@ -75,6 +75,15 @@ std::string storage_of(const ModelStructure::Operation& op,
   return op.type;
 }
 
+/// An array of one element is a weight where the operation takes one, such as the bias of one channel.
+bool is_weight_of(std::string_view parameter, const ModelStructure::Weight& weight) {
+  constexpr std::string_view names[] = {"weight", "bias", "gamma", "beta", "mean", "variance", "alpha", "peephole"};
+  const auto is_it = [&](std::string_view name) {
+    return parameter == name || (parameter.starts_with(name) && parameter[name.size()] == '_');
+  };
+  return is_weight(weight) || std::ranges::any_of(names, is_it);
+}
+
 }  // namespace
 
 std::string storage_text(const ModelStructure::Weight& weight) {
@@ -148,12 +157,12 @@ void NodeReader::add_parts(const std::string& value, NodeWeight& weight, int dep
   }
 }
 
-bool NodeReader::add_weight(const std::string& value, NodeFacts& facts) const {
+bool NodeReader::add_weight(const std::string& parameter, const std::string& value, NodeFacts& facts) const {
   const auto constant = constants_.find(value);
   if (constant == constants_.end()) return false;
   const auto stored = weights_.find(value);
   const bool expanded = constant->second->type != "const";
-  if (!expanded && (stored == weights_.end() || !is_weight(*stored->second))) return true;
+  if (!expanded && (stored == weights_.end() || !is_weight_of(parameter, *stored->second))) return true;
   const auto type = types_.find(value);
   NodeWeight weight{value, "", type == types_.end() ? ValueSize() : size_in(type->second), 0, 0};
   if (!expanded) weight.storage = storage_text(*stored->second);
@@ -171,12 +180,12 @@ NodeFacts NodeReader::of_operation(const ModelStructure::Operation& op) const {
   };
   for (const auto& [parameter, values] : op.inputs) {
     const auto it = weights_.find(op.name + "." + parameter);
-    if (it != weights_.end() && (is_weight(*it->second) || op.type.starts_with("constexpr_"))) {
+    if (it != weights_.end() && (is_weight_of(parameter, *it->second) || op.type.starts_with("constexpr_"))) {
       const Weight& w = *it->second;
       out.weights.push_back({w.name, storage_text(w), size_in(w.type), parse_tensor_type(w.type).count, w.bytes});
     }
     for (const std::string& value : values) {
-      if (add_weight(value, out)) continue;
+      if (add_weight(parameter, value, out)) continue;
       out.inputs.push_back(short_type(type_of(value)));
       out.input_sizes.push_back(size_in(type_of(value)));
     }

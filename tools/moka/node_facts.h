@@ -44,8 +44,8 @@ class NodeReader {
   NodeFacts of_layer(const ModelStructure::Layer& layer) const;
   NodeFacts of_operation(const ModelStructure::Operation& operation) const;
   void add(const ModelStructure::Block& block);
-  /// The weight that a constant, or an operation on constants alone, gives.
-  bool add_weight(const std::string& value, NodeFacts& facts) const;
+  /// The weight that a constant, or an operation on constants alone, gives to a parameter.
+  bool add_weight(const std::string& parameter, const std::string& value, NodeFacts& facts) const;
   void add_parts(const std::string& value, NodeWeight& weight, int depth) const;
 
   const ModelStructure& structure_;

@@ -140,7 +140,10 @@ std::string array_type(std::string_view element, uint64_t count, const std::vect
   return cat("tensor<", element, ", [", sizes, "]>");
 }
 
-bool listed(std::string_view element, uint64_t count) { return element != "string" && count >= 2; }
+bool listed(const ir::Type& type, uint64_t count) {
+  if (type.dtype() == ir::DType::string) return false;
+  return count >= 2 || (count == 1 && type.is_ranked() && type.shape().rank() > 0 && ir::is_float(type.dtype()));
+}
 
 Outline outline_of_text(std::string_view text, const format::WeightStore& weights) {
   Outline out;

@@ -5,6 +5,7 @@
 #include "format/model_file.h"
 #include "import/outline.h"
 #include "ir/tensor.h"
+#include "ir/type.h"
 
 namespace moka::proto {
 class ImageFeatureType;
@@ -60,7 +61,8 @@ std::string array_type(std::string_view element, uint64_t count, const std::vect
 std::string channels_of(const proto::ImageFeatureType& image);
 /// Whether the model is a network with layers in its specification.
 bool has_layers(const proto::Model& model);
-/// Whether a tensor that is written inline is listed as a weight. Strings and single numbers are settings.
-bool listed(std::string_view element, uint64_t count);
+/// Whether a tensor of `count` elements that is written inline is listed as a weight. Strings and single numbers are
+/// settings, but an array of one float may be a bias.
+bool listed(const ir::Type& type, uint64_t count);
 
 }  // namespace moka::import

@@ -133,7 +133,7 @@ class ProgramReader {
       return;
     }
     const int64_t count = type->is_ranked() ? type->shape().count() : -1;
-    if (!listed(ir::to_string(type->dtype()), count < 0 ? data->count : static_cast<uint64_t>(count))) return;
+    if (!listed(*type, count < 0 ? data->count : static_cast<uint64_t>(count))) return;
     out.storage = "inline";
     if (out.bytes == 0) out.bytes = data->bytes.size();
     out.data = data->bytes;

@@ -62,7 +62,7 @@ class TextReader {
     out.shown = constant_text(constant);
     if (!constant.type.is_tensor()) return out;
     if (constant.tensor.dtype() == ir::DType::string && constant.tensor.count() == 1) out.text = constant.tensor.text();
-    out.is_weight = listed(ir::to_string(constant.tensor.dtype()), static_cast<uint64_t>(constant.tensor.count()));
+    out.is_weight = listed(constant.type, static_cast<uint64_t>(constant.tensor.count()));
     out.weight.type = cat(constant.type);
     out.weight.bytes = constant.tensor.bytes();
     out.weight.storage = "inline";

@@ -9,7 +9,8 @@ namespace moka::import {
 /// What the layer's message says, with the specification's defaults.
 Outline::Window window_of(const proto::NeuralNetworkLayer& layer);
 
-/// The shape of a layer's weight in the order of the file. Empty: the layer does not say it, so its numbers are a vector.
+/// The shape of a layer's weight in the order of the file. Empty: the layer does not say it, so its numbers are a
+/// vector.
 std::vector<int64_t> weight_shape(const proto::NeuralNetworkLayer& layer, std::string_view field);
 
 /// Adds the windows of convolutions, pools and linear operations of all functions, as their constants say.

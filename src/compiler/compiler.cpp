@@ -33,7 +33,8 @@ struct Part {
   Bytes specification;             ///< the model's own bytes
   ir::Program* program = nullptr;  ///< set for an ML program that is already imported
   const Options& options;
-  std::string folder;  ///< of the compiled model
+  std::vector<Embedded>& embedded;  ///< receives the networks that keep their specification
+  std::string folder;               ///< of the compiled model
 };
 
 struct Compiled {
@@ -119,10 +120,11 @@ Status compile_pipeline(const Part& part, int depth, Compiled& out) {
   nlohmann::json structure = nlohmann::json::array();
   for (size_t i = 0; i < stages.size(); ++i) {
     const std::string name = cat("model", i);
-    Compiled child = MOKA_TRY_IN(compile_part({*stages[i].model, stages[i].file, specifications[i], nullptr,
-                                               part.options, part.folder.empty() ? name : cat(part.folder, "/", name)},
-                                              depth + 1),
-                                 name);
+    Compiled child =
+        MOKA_TRY_IN(compile_part({*stages[i].model, stages[i].file, specifications[i], nullptr, part.options,
+                                  part.embedded, part.folder.empty() ? name : cat(part.folder, "/", name)},
+                                 depth + 1),
+                    name);
     for (auto& [file, bytes] : child.files) out.files[name + "/" + file] = std::move(bytes);
     out.files[name + "/coremldata.bin"] = Bytes::from(format::write_coremldata(child.data));
     if (!child.analytics.empty())
@@ -156,9 +158,7 @@ Result<bool> compile_network(const Part& part, Compiled& out) {
   auto written = espresso::write(part.model, part.file, missing);
   if (!written.ok()) {
     if (written.error().code() != ErrorCode::unsupported) return std::move(written).error();
-    Embedded embedded{part.folder, std::move(missing.layer), std::move(missing.type), std::move(missing.what)};
-    if (part.options.strict) return fail(ErrorCode::unsupported, embedded.text());
-    if (part.options.embedded != nullptr) part.options.embedded->push_back(std::move(embedded));
+    part.embedded.push_back({part.folder, std::move(missing.layer), std::move(missing.type), std::move(missing.what)});
     return false;
   }
   espresso::Written& network = *written;
@@ -239,8 +239,15 @@ Result<Files> compile(const format::ModelFile& file, const std::string& name, co
   import::ImportedModel imported = MOKA_TRY(import::import_model(file, ImportOptions::for_writing()));
   const bool program = file.spec().has_mlprogram();
   const Bytes specification = MOKA_TRY(file.described_raw());
-  Compiled out =
-      MOKA_TRY(compile_part({file.spec(), file, specification, program ? &imported.program : nullptr, options, ""}, 0));
+  std::vector<Embedded> embedded;
+  Compiled out = MOKA_TRY(compile_part(
+      {file.spec(), file, specification, program ? &imported.program : nullptr, options, embedded, ""}, 0));
+  if (options.strict && !embedded.empty()) {
+    std::string all;
+    for (const Embedded& network : embedded) all += cat(all.empty() ? "" : "; ", network.text());
+    return fail(ErrorCode::unsupported, all);
+  }
+  if (options.embedded != nullptr) *options.embedded = std::move(embedded);
   out.facts.class_name = class_name(name);
   out.files["coremldata.bin"] = Bytes::from(format::write_coremldata(out.data));
   out.files["metadata.json"] = Bytes::from(metadata(as_described(file, imported.description), out.facts).dump(2));

@@ -83,12 +83,23 @@ class Compile(Case):
         self.ends(0, "decompile", self.folder / "Plane.mlmodelc", self.folder / "again.mlmodel")
         self.assertEqual((self.folder / "again.mlmodel").read_bytes(), source.read_bytes())
 
-    def clip_network(self):
+    @staticmethod
+    def clip_specification(x, y):
         """A network whose only layer has no known compiled form."""
-        layer = field(1, "limit") + field(2, "x") + field(3, "y") + field(660, b"")
-        description = field(1, array_feature("x", [3])) + field(10, array_feature("y", [3]))
+        layer = field(1, "limit") + field(2, x) + field(3, y) + field(660, b"")
+        description = field(1, array_feature(x, [3])) + field(10, array_feature(y, [3]))
+        return field(1, 4) + field(2, description) + field(500, field(1, layer))
+
+    def clip_network(self):
         source = self.folder / "Clip.mlmodel"
-        source.write_bytes(field(1, 4) + field(2, description) + field(500, field(1, layer)))
+        source.write_bytes(self.clip_specification("x", "y"))
+        return source
+
+    def clip_pipeline(self):
+        source = self.folder / "Clips.mlmodel"
+        stages = field(1, self.clip_specification("x", "m")) + field(1, self.clip_specification("m", "y"))
+        description = field(1, array_feature("x", [3])) + field(10, array_feature("y", [3]))
+        source.write_bytes(field(1, 4) + field(2, description) + field(202, stages))
         return source
 
     def test_networks_that_keep_their_specification_are_named(self):
@@ -99,10 +110,18 @@ class Compile(Case):
                          [{"model": "", "layer": "limit", "type": "clip", "reason": "layers of this type"}])
         self.assertEqual(self.ends(0, "compile", self.clip_network(), self.folder / "out", "--embed-specification").stderr, "")
 
+    def test_a_stage_that_keeps_its_specification_has_no_analytics(self):
+        facts = self.answer("compile", self.clip_pipeline(), self.folder / "out")
+        self.assertEqual([network["model"] for network in facts["embedded"]], ["model0", "model1"])
+        files = {str(p.relative_to(facts["compiled"])) for p in Path(facts["compiled"]).rglob("*") if p.is_file()}
+        self.assertEqual(files, {"coremldata.bin", "metadata.json", "analytics/coremldata.bin", "model0/coremldata.bin", "model1/coremldata.bin"})
+
     def test_strict_writes_nothing_that_only_moka_reads(self):
         out = self.folder / "a" / "b"
         self.assertIn("layer 'limit' (clip)", self.ends(3, "compile", self.clip_network(), out, "--strict").stderr)
         self.assertFalse((self.folder / "a").exists())
+        of = " keeps its specification, a form that only Moka reads: layer 'limit' (clip): no compiled form is known of layers of this type"
+        self.assertIn(f": the network 'model0'{of}; the network 'model1'{of}\n", self.ends(3, "compile", self.clip_pipeline(), out, "--strict").stderr)
         plane = Path(__file__).resolve().parent.parent.parent / "examples" / "cmake" / "Plane.mlmodel"
         self.assertEqual(json.loads(self.ends(0, "compile", plane, out, "--strict", "--json").stdout)["embedded"], [])
 

@@ -47,10 +47,27 @@ double largest_size(const import::FunctionDescription& description) {
 }
 
 Transfer transfer_of(std::string_view op) {
-  for (const Transfers* family : {&elementwise_transfers(), &activation_transfers(), &linear_transfers(),
-                                  &movement_transfers(), &reduction_transfers(), &index_transfers()})
+  for (const Transfers* family :
+       {&elementwise_transfers(), &selection_transfers(), &activation_transfers(), &linear_transfers(),
+        &movement_transfers(), &reduction_transfers(), &index_transfers()})
     if (const auto it = family->find(op); it != family->end()) return it->second;
   return nullptr;
+}
+
+/// An assumption is followed through at most so many operations.
+constexpr int kFarthest = 4;
+
+/// Whether a few elementwise operations compute each element of `value` from the same element of `from`.
+bool is_made_of(const ir::Value* value, const ir::Value* from, int farthest = kFarthest) {
+  if (value == from) return true;
+  const ir::Op* op = value->producer();
+  if (op == nullptr || farthest == 0) return false;
+  const std::string_view type = op->type_name();
+  if (!elementwise_transfers().contains(type) && !selection_transfers().contains(type)) return false;
+  for (std::string_view name : {"x", "y", "a", "b"})
+    if (const ir::Value* input = op->input(name); input != nullptr && is_made_of(input, from, farthest - 1))
+      return true;
+  return false;
 }
 
 bool is_nan(const Interval& x) { return std::isnan(x.low) || std::isnan(x.high); }
@@ -167,8 +184,19 @@ Interval Bounds::computed(const ir::Value* value) const {
   return wraps || is_nan(found) ? type : found;
 }
 
+Bounds Bounds::assuming(const ir::Value* value, Interval interval) const {
+  Bounds out;
+  out.largest_size_ = largest_size_;
+  out.depth_ = depth_;
+  out.general_ = this;
+  out.assumed_ = value;
+  out.known_[value] = interval;
+  return out;
+}
+
 Interval Bounds::of(const ir::Value* value) const {
   if (const auto it = known_.find(value); it != known_.end()) return it->second;
+  if (general_ != nullptr && !is_made_of(value, assumed_)) return general_->of(value);
   ++depth_;
   const Interval interval = computed(value);
   --depth_;

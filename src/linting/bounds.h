@@ -43,6 +43,9 @@ class Bounds {
                           const Ranges& ranges);
 
   Interval of(const ir::Value* value) const;
+  /// These bounds where an element of `value` is in `interval`: narrower for what few elementwise operations make of
+  /// the same element. The result must not outlive these bounds.
+  Bounds assuming(const ir::Value* value, Interval interval) const;
   /// The largest size that a dimension of an input may have; unknown dimensions inside count as at most that.
   double largest_size() const { return largest_size_; }
 
@@ -50,6 +53,8 @@ class Bounds {
   void walk(const ir::Block& block) const;
   Interval computed(const ir::Value* value) const;
 
+  const Bounds* general_ = nullptr;  ///< of values that do not depend on `assumed_`
+  const ir::Value* assumed_ = nullptr;
   mutable std::unordered_map<const ir::Value*, Interval> known_;
   mutable int depth_ = 0;
   double largest_size_ = HUGE_VAL;
@@ -73,6 +78,7 @@ using Transfer = Interval (*)(const Call& call);
 using Transfers = std::map<std::string_view, Transfer>;
 /// How operations map the intervals of their inputs to that of their result, by families.
 const Transfers& elementwise_transfers();
+const Transfers& selection_transfers();
 const Transfers& activation_transfers();
 const Transfers& linear_transfers();
 const Transfers& movement_transfers();

@@ -107,7 +107,6 @@ Interval whole(const Call& c) {
 }
 Interval one(const Call&) { return {-1, 1}; }
 Interval yes_or_no(const Call&) { return {0, 1}; }
-Interval select(const Call& c) { return hull(c.in("a"), c.in("b")); }
 /// The remainder has the sign of the divisor.
 Interval mod(const Call& c) {
   const Interval x = c.in("x"), y = c.in("y");
@@ -132,8 +131,7 @@ const Transfers& elementwise_transfers() {
                              {"clip", clip},         {"cast", cast},       {"floor", whole},
                              {"ceil", whole},        {"round", whole},     {"sign", one},
                              {"sin", one},           {"cos", one},         {"erf", one},
-                             {"equal", yes_or_no},   {"mod", mod},         {"floor_div", floor_div},
-                             {"select", select}};
+                             {"equal", yes_or_no},   {"mod", mod},         {"floor_div", floor_div}};
   return all;
 }
 

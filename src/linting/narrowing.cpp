@@ -30,14 +30,17 @@ const ir::Value* behind_integer_moves(const ir::Value* value) {
   return value;
 }
 
-/// Converters add the number of rows to negative indices: select(v >= 0, v, v + rows). Returns the select that does so
-/// with `v`, and the number.
+/// Converters add the number of rows to negative indices: select(v >= 0, v, v + rows) or select(v < 0, v + rows, v).
+/// Returns the select that does so with `v`, and the number.
 const ir::Op* counts_from_end(const ir::Value* v, std::optional<double>& rows) {
   for (const ir::Op* user : v->users()) {
-    if (!is_op(user, "select") || user->input("a") != v) continue;
-    const ir::Value *cond = user->input("cond"), *sum = user->input("b");
-    const ir::Op *test = cond->producer(), *add = sum->producer();
-    if (!is_op(test, "greater_equal") || test->input("x") != v || uniform_constant(test->input("y")) != 0.0) continue;
+    if (!is_op(user, "select")) continue;
+    const ir::Op* test = user->input("cond")->producer();
+    const bool is_less = is_op(test, "less");
+    if (!is_less && !is_op(test, "greater_equal")) continue;
+    if (test->input("x") != v || uniform_constant(test->input("y")) != 0.0) continue;
+    if (user->input(is_less ? "b" : "a") != v) continue;
+    const ir::Op* add = user->input(is_less ? "a" : "b")->producer();
     if (!is_op(add, "add") || add->input("x") != v) continue;
     rows = uniform_constant(add->input("y"));
     if (rows) return user;
@@ -73,8 +76,8 @@ void follow(const ir::Value* value, const Bounds& bounds, std::optional<double> 
   const ir::Op* wrapped = counts_from_end(value, rows);
   if (wrapped != nullptr) follow(wrapped->output(), bounds, rows, out, depth + 1);
   for (const ir::Op* user : value->users()) {
-    if (wrapped != nullptr &&
-        (user == wrapped || user->output() == wrapped->input("cond") || user->output() == wrapped->input("b")))
+    if (wrapped != nullptr && (user == wrapped || user->output() == wrapped->input("cond") ||
+                               user->output() == wrapped->input("a") || user->output() == wrapped->input("b")))
       continue;
     if (user->type_name().starts_with("gather") && user->input("indices") == value) {
       const int64_t read = rows_of(*user, bounds);

@@ -104,6 +104,58 @@ TEST(Integers, BoundedDataIsFine) {
   EXPECT_TRUE(found(data("uint8", best), options).empty());
 }
 
+/// numbers [1, 8] -> select(number `test` y, a, b) with number + 50000 for the other side of y -> int16.
+struct Wrap {
+  std::string test;
+  int y = 0;
+  bool swaps = false;   ///< the operands of the test
+  bool adds_if = true;  ///< the branch that adds: that of a true condition
+};
+
+ModelSource wrapped(const Wrap& wrap) {
+  return data("int16", [&](ProgramBuilder& b, Value x) {
+    MultiArray number(DataType::int32, {1});
+    number.as<int32_t>()[0] = wrap.y;
+    const Value y = b.constant(number, "int32");
+    const Value test = wrap.swaps ? b.op(wrap.test, {{"x", y}, {"y", x}}) : b.op(wrap.test, {{"x", x}, {"y", y}});
+    const Value added = b.op("add", {{"x", x}, {"y", 50000}}, "added");
+    return wrap.adds_if ? b.op("select", {{"cond", test}, {"a", added}, {"b", x}}, "row")
+                        : b.op("select", {{"cond", test}, {"a", x}, {"b", added}}, "row");
+  });
+}
+
+TEST(Integers, AConditionBoundsTheBranchesOfASelect) {
+  // All say: add if negative.
+  const Wrap negative[] = {{"less", 0},
+                           {"less_equal", -1},
+                           {"greater", 0, true},
+                           {"greater_equal", -1, true},
+                           {"greater_equal", 0, false, false},
+                           {"greater", -1, false, false},
+                           {"less_equal", 0, true, false},
+                           {"less", -1, true, false}};
+  for (const Wrap& wrap : negative) {
+    EXPECT_TRUE(found(wrapped(wrap), within(0, 100)).empty()) << wrap.test << wrap.y;
+    const lint::Finding f = only(report(wrapped(wrap), within(-3, 100)));
+    EXPECT_NE(f.evidence.find("the result of operation 'row' (select) may be 0 to 49999;"), std::string::npos)
+        << wrap.test << wrap.y << ": " << f.evidence;
+    EXPECT_EQ(f.level, kError) << wrap.test << wrap.y;
+  }
+  // These add to 0 and to more as well.
+  for (const Wrap& wrap :
+       {Wrap{"less_equal", 0}, Wrap{"greater_equal", 0, true}, Wrap{"greater", -5}, Wrap{"less", -5, true}})
+    EXPECT_EQ(only(report(wrapped(wrap), within(0, 100))).level, kError) << wrap.test << wrap.y;
+}
+
+TEST(Integers, AConditionSaysNothingOfOtherElements) {
+  const ModelSource source = data("int16", [](ProgramBuilder& b, Value x) {
+    const Value test = b.op("less", {{"x", x}, {"y", 0}}, "test");
+    const Value back = b.op("reverse", {{"x", x}, {"axes", std::vector<int>{1}}}, "back");
+    return b.op("select", {{"cond", test}, {"a", back}, {"b", x}}, "either");
+  });
+  EXPECT_NE(only(report(source, within(-1, 50000))).evidence.find("may be -1 to 50000"), std::string::npos);
+}
+
 TEST(Integers, FloatsSaturate) {
   ProgramBuilder b("ios17");
   const Value x = b.input("x", DataType::float32, {1, 8});

@@ -72,6 +72,14 @@ class Tables(Case):
         batch = self.predicted([{"x": n} for n in numbers], GOLDEN / "imputer_int.mlmodel")
         self.assertEqual([[output["value"] for output in row.values()] for row in batch], [[n] for n in numbers])
 
+    def test_whole_numbers_may_have_a_point_or_an_exponent(self):
+        written = {"4.0": 4, "1e2": 100, "-2.50e1": -25, "+3": 3}
+        batch = self.predicted([{"x": n} for n in written], GOLDEN / "imputer_int.mlmodel")
+        self.assertEqual([[output["value"] for output in row.values()] for row in batch], [[n] for n in written.values()])
+        for text in ("3.7", "1e30", "nan", "inf", "three"):
+            done = self.ends(2, "predict", GOLDEN / "imputer_int.mlmodel", "-i", f"x={text}")
+            self.assertIn(f"input 'x': expected a whole number, got '{text}'", done.stderr)
+
     def test_an_error_names_the_row_of_the_table(self):
         (self.folder / "bad.csv").write_text("x\n" + "5\n" * 99 + "999\n" + "9\n" * 20)
         done = self.ends(3, "predict", GOLDEN / "one_hot_int.mlmodel", "-i", f"@{self.folder}/bad.csv")

@@ -26,10 +26,13 @@ ParsedJson typed_json(std::string_view text, const std::string& where, std::stri
   return parse_json(text, where);
 }
 
-int64_t integer_of(const ParsedJson& json, const std::string& where) {
-  if (json.is_number_integer() && !(json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX))
-    return json.get<int64_t>();
-  refuse(where, "a whole number", json.dump());
+/// A number that may be written with a point or an exponent: "3", "3.0", "1e2".
+int64_t integer_of(std::string_view text, const std::string& where) {
+  const std::string_view digits = trimmed(text);
+  if (const auto number = parse_integer(digits)) return *number;
+  const auto number = parse_number(digits);
+  if (!number || *number != std::trunc(*number) || std::abs(*number) >= 0x1p63) refuse(where, "a whole number", text);
+  return static_cast<int64_t>(*number);
 }
 
 /// Converts nested lists to numbers and their shape. All lists of a level must have the same length.
@@ -102,7 +105,7 @@ FeatureValue sequence_of(const FeatureDescription& input, std::string_view text,
   Int64Sequence integers;
   for (const ParsedJson& item : json) {
     if (!input.string_keys)
-      integers.push_back(integer_of(item, where));
+      integers.push_back(integer_of(item.dump(), where));
     else if (item.is_string())
       strings.push_back(item.get<std::string>());
     else
@@ -205,11 +208,7 @@ MultiArray array_from_json(const FeatureDescription& input, const ParsedJson& li
 
 FeatureValue value_from_text(const FeatureDescription& input, std::string_view text, const std::string& where) {
   switch (input.type) {
-    case FeatureType::int64: {
-      const auto number = parse_integer(trimmed(text));
-      if (!number) refuse(where, "a whole number", text);
-      return *number;
-    }
+    case FeatureType::int64: return integer_of(text, where);
     case FeatureType::float64: {
       const auto number = parse_number(trimmed(text));
       if (!number) refuse(where, "a number", text);

@@ -8,7 +8,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from case import MODELS, Case, moka
-from model_files import array_feature, write_program
+from layer_files import floats
+from look_files import description, layer, write_model
+from model_files import array_feature, field, write_program
 
 NET = """program(1.3)
 {
@@ -206,6 +208,19 @@ class Diff(Case):
         half = self.program("half.mlmodelc", HALF.replace("SCALE", "0x1.998p-4"))
         rounded = self.answer("diff", half, "--against-precision", "exact", "--input", "x=[[1,0.3,-0.7,2.5]]")
         self.assertEqual(rounded["values"]["tolerance"], 2**-8)  # the largest that a value is judged by
+
+    def test_sequences_of_old_networks(self):
+        embedding = field(1, 3) + field(2, 2) + field(20, floats(1, 2, 3, 4, 5, 6))
+        model = self.folder / "Rows.mlmodel"
+        spec = field(1, 1) + description([array_feature("x", [1])], [array_feature("y", [2])])
+        write_model(model, spec + field(500, layer("rows", 150, embedding, "x", "y")))
+        sequence = ("-i", "x=[[[0]],[[2]],[[1]],[[0]]]")  # [sequence, batch, C] for [C]
+        answer = self.answer("predict", model, *sequence)
+        self.assertEqual(answer["outputs"]["y"]["shape"][0], 4)
+        answer = self.answer("diff", model, model, *sequence)
+        self.assertEqual([v["equal"] for v in answer["values"]["outputs"]], [True])
+        answer = self.answer("verify", model, "--against-device", "reference", *sequence)
+        self.assertEqual(answer["shapes"][0]["outputs"][0]["elements"], 8)
 
     def test_text(self):
         done = moka("diff", self.net("a.mlmodelc"), self.net("b.mlmodelc", "0x1.8p+1"), "--input", "x=[[1,1,1,1]]")

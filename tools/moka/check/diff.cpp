@@ -154,7 +154,7 @@ void set_limits(const Model& a, const Model& b, const ModelComparison& structure
 }  // namespace
 
 ValueDiff diff_values(const Model& a, const Model& b, const ModelComparison& structure, const DiffOptions& options) {
-  const PairedFeatures features(a, b.function().inputs, b.function().outputs, options.map, options.pixels);
+  const PairedFeatures features(a, b.function().inputs, b.function().outputs, options.map, options.pixels, true);
   std::vector<Features> items = options.inputs;
   for (int64_t run = 0; run < options.runs && options.inputs.empty(); ++run) {
     const uint64_t seed = options.seed + static_cast<uint64_t>(run);

@@ -42,8 +42,8 @@ std::vector<std::string> without_partner(const std::vector<FeatureDescription>& 
 
 PairedFeatures::PairedFeatures(const Model& model, const std::vector<FeatureDescription>& inputs,
                                const std::vector<FeatureDescription>& outputs, const std::vector<std::string>& map,
-                               const PixelScale& pixels, bool all_classes)
-    : model_(model), other_inputs_(inputs), pixels_(pixels), all_classes_(all_classes) {
+                               const PixelScale& pixels, bool is_core_ml, bool all_classes)
+    : model_(model), other_inputs_(inputs), pixels_(pixels), is_core_ml_(is_core_ml), all_classes_(all_classes) {
   const FunctionDescription& f = model.function();
   const NamePairs named = parse_map(map, f, inputs, outputs);
   inputs_ = paired_features(f.inputs, inputs, named);
@@ -76,12 +76,14 @@ std::vector<std::string> PairedFeatures::images_as_arrays() const {
 
 Features PairedFeatures::for_other(const Features& item) const {
   Features out;
-  for (const auto& [mine, other] : inputs_)
-    if (const FeatureValue* value = item.find(mine))
-      out[other] = adapted(*value,
-                           *std::find_if(other_inputs_.begin(), other_inputs_.end(),
-                                         [name = other](const FeatureDescription& f) { return f.name == name; }),
-                           pixels_);
+  for (const auto& [mine, other] : inputs_) {
+    const FeatureValue* value = item.find(mine);
+    if (value == nullptr) continue;
+    const FeatureDescription *input = find_feature(model_.function().inputs, mine),
+                             *partner = find_feature(other_inputs_, other);
+    const bool is_alike = is_core_ml_ && input->formatted_type() == partner->formatted_type();
+    out[other] = is_alike ? *value : adapted(*value, *partner, pixels_);
+  }
   return out;
 }
 

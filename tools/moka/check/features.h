@@ -14,9 +14,11 @@ class PairedFeatures {
  public:
   /// `map`: "name=other" texts; `all_classes`: outputs that are lists of numbers also contain classes. Throws
   /// UsageError if the other side needs an input that the model lacks, or if no output of the model has a partner.
+  /// `is_core_ml`: the other side is a Core ML model, which takes arrays of an input that it describes like `model` in
+  /// all forms in which `model` does, such as [sequence, batch, C] for [C].
   PairedFeatures(const Model& model, const std::vector<FeatureDescription>& inputs,
                  const std::vector<FeatureDescription>& outputs, const std::vector<std::string>& map,
-                 const PixelScale& pixels, bool all_classes = false);
+                 const PixelScale& pixels, bool is_core_ml, bool all_classes = false);
 
   const NamePairs& outputs() const { return outputs_; }
   /// Outputs of the model without a partner.
@@ -37,7 +39,7 @@ class PairedFeatures {
   std::vector<FeatureDescription> other_inputs_;
   NamePairs inputs_, outputs_;
   PixelScale pixels_;
-  bool all_classes_;
+  bool is_core_ml_, all_classes_;
 };
 
 }  // namespace moka::cli

@@ -98,7 +98,7 @@ Verification verified(const Model& model, Reference& reference, const VerifyOpti
   out.is_default = !options.min_snr;
   out.min_snr = options.min_snr.value_or(usual_snr(model, reference.model()));
   const PairedFeatures features(model, reference.inputs(), reference.outputs(), options.map, options.pixels,
-                                options.top_k > 0);
+                                reference.model() != nullptr, options.top_k > 0);
   out.uncompared = features.uncompared();
   const std::vector<Features> recorded = reference.recorded_inputs();
   if (!options.inputs.empty()) {

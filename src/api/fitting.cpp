@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
 
 #include "api/internal.h"
 #include "moka/input_sizes.h"
@@ -12,6 +15,8 @@ namespace {
 constexpr int64_t kMostVisited = 200'000;
 /// Importing an operation costs about as much as inferring the types of so many.
 constexpr int64_t kImported = 10;
+/// Up to this size, all variable sizes are tried equal.
+constexpr int64_t kLongestTogether = 512;
 
 /// A value of the described type without a content of its own.
 FeatureValue blank_value(const FeatureDescription& f) {
@@ -43,6 +48,35 @@ bool varies_to(const FeatureDescription& f, size_t i, int64_t size) {
   return size >= r.lower && (r.upper < 0 || size <= r.upper) && r.lower != r.upper;
 }
 
+/// The whole numbers of an error: an operation that refuses sizes names the one that it needs.
+std::set<int64_t> numbers_named(const std::string& error) {
+  std::set<int64_t> out;
+  for (const char *at = error.data(), *end = at + error.size(); at < end;) {
+    int64_t number = 0;
+    const char* after = std::from_chars(at, end, number).ptr;
+    if (after != at && number > 0) out.insert(number);
+    at = after == at ? at + 1 : after;
+  }
+  return out;
+}
+
+/// How many sizes the input may have; HUGE_VAL: without a limit.
+double allowed_sizes(const FeatureDescription& f) {
+  const auto length = [](const SizeRange& r) {
+    return r.upper < 0 ? HUGE_VAL : static_cast<double>(r.upper - r.lower + 1);
+  };
+  double out = 1;
+  if (f.type == FeatureType::image) {
+    if (!f.image.enumerated.empty()) return static_cast<double>(f.image.enumerated.size());
+    if (f.image.width_range) out *= length(*f.image.width_range);
+    if (f.image.height_range) out *= length(*f.image.height_range);
+  } else if (f.type == FeatureType::multi_array) {
+    if (!f.array.enumerated.empty()) return static_cast<double>(f.array.enumerated.size());
+    for (const SizeRange& r : f.array.ranges) out *= length(r);
+  }
+  return out;
+}
+
 class Search {
  public:
   explicit Search(const Model::Impl& model) : model_(model) {}
@@ -52,10 +86,11 @@ class Search {
     Status usual = infers(model_.function);
     if (usual.ok() || !is_about_sizes(usual.error())) return out;
     out.is_usual = false;
-    if (!together() && !listed() && !alone()) {
+    if (!named(usual.error().to_string()) && !together() && !listed() && !alone()) {
       out.is_usual = true;
       out.code = usual.error().code();
-      out.refusal = import::with_empty_input(std::move(usual).error(), model_.model->function()).to_string() + tried();
+      out.refusal = import::with_empty_input(std::move(usual).error(), model_.model->function()).to_string();
+      out.tried = tried();
     } else {
       out.function = std::move(found_);
     }
@@ -71,6 +106,7 @@ class Search {
 
   /// Whether the sizes fit.
   bool fits(FunctionDescription function) {
+    if (!tried_.insert(shape_choices(function, false)[0].name).second) return false;
     if (!infers(function).ok()) return false;
     found_ = std::move(function);
     return true;
@@ -80,29 +116,55 @@ class Search {
     return !is_cut_;
   }
 
+  /// The function with all variable sizes equal; nothing when none may be so.
+  std::optional<FunctionDescription> all_of(int64_t size) const {
+    FunctionDescription function = model_.function;
+    bool changed = false;
+    for (FeatureDescription& f : function.inputs) {
+      if (f.type == FeatureType::multi_array && model_.sequences_only && model_.takes_rank5(f.name)) {
+        f.array.shape.insert(f.array.shape.begin(), {size, 1});
+        changed = true;
+        continue;
+      }
+      for (size_t i = 0; i < f.array.shape.size(); ++i) {
+        if (!varies_to(f, i, size)) continue;
+        f.array.shape[i] = size;
+        changed = true;
+      }
+    }
+    return changed ? std::optional(std::move(function)) : std::nullopt;
+  }
+
+  /// The sizes that the refused operation names: each for one variable size, then for all.
+  bool named(const std::string& refusal) {
+    const std::vector<FeatureDescription>& inputs = model_.function.inputs;
+    for (const int64_t size : numbers_named(refusal)) {
+      for (size_t n = 0; n < inputs.size(); ++n)
+        for (size_t i = 0; i < inputs[n].array.shape.size(); ++i) {
+          if (!varies_to(inputs[n], i, size)) continue;
+          if (!may_go_on()) return false;
+          FunctionDescription function = model_.function;
+          function.inputs[n].array.shape[i] = size;
+          if (fits(std::move(function))) return true;
+        }
+      std::optional<FunctionDescription> function = all_of(size);
+      if (!function) continue;
+      if (!may_go_on()) return false;
+      has_longer_ |= size > kLongestTogether;
+      if (fits(std::move(*function))) return true;
+    }
+    return false;
+  }
+
   /// All variable sizes equal, from small to large.
   bool together() {
-    constexpr int64_t kLongest = 512;
-    for (int64_t size = 1; size <= kLongest; ++size) {
-      FunctionDescription function = model_.function;
-      bool changed = false;
-      for (FeatureDescription& f : function.inputs) {
-        if (f.type == FeatureType::multi_array && model_.sequences_only && model_.takes_rank5(f.name)) {
-          f.array.shape.insert(f.array.shape.begin(), {size, 1});
-          changed = true;
-          continue;
-        }
-        for (size_t i = 0; i < f.array.shape.size(); ++i) {
-          if (!varies_to(f, i, size)) continue;
-          f.array.shape[i] = size;
-          changed = true;
-        }
-      }
-      if (!changed) continue;
+    for (int64_t size = 1; size <= kLongestTogether; ++size) {
+      std::optional<FunctionDescription> function = all_of(size);
+      if (!function) continue;
       if (!may_go_on()) return false;
       if (first_together_ == 0) first_together_ = size;
       last_together_ = size;
-      if (fits(std::move(function))) return true;
+      if (fits(std::move(*function))) return true;
     }
     return false;
   }
@@ -138,19 +200,31 @@ class Search {
   std::string tried() const {
     std::string out;
     const auto add = [&](const std::string& what) { out += (out.empty() ? "" : ", ") + what; };
+    if (has_longer_) add("the sizes that the operation names");
     if (last_together_ > 0)
       add(cat(model_.sequences_only ? "sequences of " : "all flexible sizes equal, of ", first_together_, " to ",
               last_together_));
     if (listed_ > 0) add(cat(listed_, " choices of listed sizes and limits"));
     if (last_alone_ > 0) add(cat("each flexible size alone, up to ", last_alone_));
     if (out.empty()) return out;
-    return cat("; other sizes fit no better (tried: ", out, is_cut_ ? "; not all allowed sizes" : "", ")");
+    return cat("; other sizes fit no better (tried: ", out, is_cut_ || !has_all() ? "; not all allowed sizes" : "",
+               ")");
+  }
+
+  /// Whether the sizes that were tried, and the usual ones, are all that the model allows.
+  bool has_all() const {
+    double allowed = model_.sequences_only ? HUGE_VAL : 1;
+    for (const FeatureDescription& f : model_.function.inputs) allowed *= allowed_sizes(f);
+    const bool has_usual = tried_.contains(shape_choices(model_.function, false)[0].name);
+    return allowed <= static_cast<double>(tried_.size() + (has_usual ? 0 : 1));
   }
 
   const Model::Impl& model_;
   FunctionDescription found_;
+  std::set<std::string> tried_;
   int64_t visited_ = 0, first_together_ = 0, last_together_ = 0, listed_ = 0, last_alone_ = 0;
-  bool is_cut_ = false;  ///< the search ended early
+  bool has_longer_ = false;  ///< an operation names a larger size, which was tried
+  bool is_cut_ = false;      ///< the search ended early
 };
 
 }  // namespace
@@ -186,11 +260,15 @@ const Model::Impl::Fitting& Model::Impl::fitting() const {
   return fitting_found;
 }
 
+std::string Model::Impl::fitting_sizes() const {
+  const Fitting& found = fitting();
+  return found.is_usual ? found.tried : cat("; sizes that fit: ", shape_choices(found.function, false)[0].name);
+}
+
 Error Model::Impl::with_fitting_sizes(Error error) const {
   if (error.code() != ErrorCode::invalid_argument && error.code() != ErrorCode::data) return error;
-  const Fitting& found = fitting();
-  if (found.is_usual) return import::with_empty_input(std::move(error), model->function());
-  return fail(error.code(), error.to_string(), "; sizes that fit: ", shape_choices(found.function, false)[0].name);
+  if (fitting().is_usual) return import::with_empty_input(std::move(error), model->function());
+  return fail(error.code(), error.to_string(), fitting_sizes());
 }
 
 }  // namespace moka

@@ -342,14 +342,16 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   struct Fitting {
     FunctionDescription function;  ///< with these sizes; the usual ones when they fit or no others are found
     bool is_usual = true;
-    /// With the usual sizes: the error of a prediction, and which other sizes were tried. Empty: some sizes fit.
-    std::string refusal;
+    std::string refusal;  ///< the error of a prediction with the usual sizes; empty: some sizes fit
+    std::string tried;    ///< "; other sizes fit no better (tried: sequences of 1 to 512; not all allowed sizes)"
     ErrorCode code = ErrorCode::invalid_argument;
   };
   /// Searched once, by a limited number of operations whose types are inferred.
   const Fitting& fitting() const;
   mutable std::once_flag fitting_searched;
   mutable Fitting fitting_found;
+  /// Goes on with an error about the usual sizes: "; sizes that fit: x 4 x 1", or which were tried.
+  std::string fitting_sizes() const;
   /// An error of planning a prediction, with sizes that fit if the usual ones do not.
   Error with_fitting_sizes(Error error) const;
   /// Whether the input accepts arrays [sequence, batch, C, H, W].

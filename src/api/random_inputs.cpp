@@ -140,7 +140,7 @@ Features random_inputs(const FunctionDescription& function, uint64_t seed) {
 
 Features Model::random_inputs(uint64_t seed) const {
   const Impl::Fitting& fitting = impl_->fitting();
-  if (!fitting.refusal.empty()) api::raise(fail(fitting.code, fitting.refusal));
+  if (!fitting.refusal.empty()) api::raise(fail(fitting.code, fitting.refusal, fitting.tried));
   return moka::random_inputs(fitting.function, seed);
 }
 

@@ -50,7 +50,8 @@ TEST(FittingSizes, AnErrorSaysWhatPredictSaysAndWhatWasTried) {
   const char* reason =
       "operation 'rs' (reshape), parameter 'shape': expected a shape of 128 elements, as x has, got [1, 8, 3, 4]";
   expect_error(ErrorKind::invalid_argument, {reason}, [&] { m.predict({{"x", counted({8, 4, 4})}}); });
-  EXPECT_EQ(refusal(m), std::string(reason) + "; other sizes fit no better (tried: sequences of 1 to 512)");
+  EXPECT_EQ(refusal(m),
+            std::string(reason) + "; other sizes fit no better (tried: sequences of 1 to 512; not all allowed sizes)");
   expect_error(ErrorKind::invalid_argument, {reason, "1 to 512"}, [&] { m.compute_plan(); });
 }
 
@@ -71,7 +72,18 @@ TEST(FittingSizes, NoArraysAreMade) {
   const std::string text = refusal(m);
   EXPECT_NE(text.find("(stack)"), std::string::npos) << text;
   EXPECT_NE(text.find("all flexible sizes equal, of 1 to 512"), std::string::npos) << text;
-  EXPECT_NE(text.find("each flexible size alone, up to 64"), std::string::npos) << text;
+  EXPECT_NE(text.find("each flexible size alone, up to 64; not all allowed sizes)"), std::string::npos) << text;
+}
+
+/// Only 4321 numbers fit, which the error of the default size says.
+TEST(FittingSizes, TheRefusedOperationNamesASize) {
+  const Model m = Model::from_mil(
+      program("tensor<fp32, [2, ?]> x",
+              "tensor<fp32, [4321, 1]> w = fill(shape = tensor<int32, [2]>([4321, 1]), value = fp32(1));\n"
+              "tensor<fp32, [2, 1]> y = matmul(x = x, y = w);",
+              "y"));
+  EXPECT_EQ(m.random_inputs().array("x").shape(), (std::vector<int64_t>{2, 4321}));
+  EXPECT_EQ(m.predict({{"x", MultiArray(DataType::float32, {2, 4321})}}).array("y").count(), 2);
 }
 
 /// The sequence of inputs has to be 4.

@@ -142,25 +142,30 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
 
   start = Clock::now();
   std::vector<ir::Type> types;
-  bool concrete = !impl->sequences_only, flexible = false, at_limit = false;
+  bool concrete = !impl->sequences_only, flexible = false, at_limit = false, listed = false;
   for (const auto& v : impl->model->ir().body().inputs()) {
     const import::FeatureDescription& x = api::feature_of(f, *v, types.size());
     auto t = api::default_type(x, v->type);
     concrete &= t.ok() && (t->is_concrete() || t->is_state());
     flexible |= v->type.is_tensor() && !v->type.is_concrete();
     at_limit |= api::has_default_at_limit(x);
+    listed |= !x.array.enumerated.empty() || !x.image.enumerated.empty();
     if (t.ok()) types.push_back(*t);
   }
   // Core ML refuses a model whose default sizes contradict each other. It accepts the model if one of them is the
-  // smallest or the largest allowed size, which converters write when nobody chose a default.
+  // smallest or the largest allowed size, which converters write when nobody chose a default. They write the first of
+  // enumerated sizes, which Moka accepts if another one fits.
   if (concrete && types.size() == impl->model->ir().body().inputs().size()) {
     auto planned = impl->model->plan(types);
     if (!planned.ok()) {
       const ErrorCode code = planned.error().code();
-      const bool tolerated = flexible && (code == ErrorCode::data || (code == ErrorCode::invalid_argument && at_limit));
+      const bool is_refused = code == ErrorCode::invalid_argument;
+      const bool tolerated = flexible && (code == ErrorCode::data || (is_refused && at_limit) ||
+                                          (is_refused && listed && !impl->fitting().is_usual));
       Error error = api::blamed(import::with_empty_input(std::move(planned).error(), f),
                                 impl->source->file ? ErrorCode::malformed : code);
       if (!flexible) api::raise(error);
+      if (!tolerated && is_refused) error = fail(error.code(), error.to_string(), impl->fitting_sizes());
       if (!tolerated) api::raise(std::move(error).in("with the default sizes of the inputs"));
     }
     api::unwrap(impl->kernel_cache.save());

@@ -86,6 +86,41 @@ TEST(FittingSizes, TheRefusedOperationNamesASize) {
   EXPECT_EQ(m.predict({{"x", MultiArray(DataType::float32, {2, 4321})}}).array("y").count(), 2);
 }
 
+/// A network that stacks x of listed lengths, by default the first one, on 3 numbers.
+ModelSource stacking(const std::vector<std::vector<int64_t>>& lengths) {
+  ModelDescription description;
+  description.specification_version = 4;
+  description.functions.push_back({});
+  description.functions[0].inputs = {sized_feature("x", lengths[0]), sized_feature("z", {3})};
+  description.functions[0].inputs[0].array.enumerated = lengths;
+  description.functions[0].outputs = {sized_feature("y", {2, 3})};
+  Message model = describe_model(description);
+  Message network = model.add("neuralNetwork");
+  network.set("arrayInputShapeMapping", Message::Scalar(int64_t{1}));
+  Message layer = network.add("layers");
+  layer.set("name", Message::Scalar("pile")).set("input", Scalars{"x", "z"}).set("output", Scalars{"y"});
+  layer.add("stack").set("axis", Message::Scalar(int64_t{0}));
+  return ModelSource(model);
+}
+
+TEST(FittingSizes, TheFirstListedSizeNeedNotFit) {
+  const Model m = stacking({{2}, {4}, {3}}).load();
+  EXPECT_EQ(m.random_inputs().array("x").shape(), std::vector<int64_t>{3});
+  EXPECT_EQ(m.predict({{"x", counted({3})}, {"z", counted({3})}}).array("y").shape(), (std::vector<int64_t>{2, 3}));
+  expect_error(ErrorKind::invalid_argument, {"'pile' (stack)", "; sizes that fit: x 3, z 3"}, [&] {
+    m.predict({{"x", counted({2})}, {"z", counted({3})}});
+  });
+}
+
+TEST(FittingSizes, OneListedSizeMustFit) {
+  expect_error(ErrorKind::malformed,
+               {"with the default sizes of the inputs", "'pile' (stack)",
+                "; other sizes fit no better (tried: 2 choices of listed sizes and limits)"},
+               [] {
+                 stacking({{2}, {4}, {5}}).load();
+               });
+}
+
 /// The sequence of inputs has to be 4.
 TEST(FittingSizes, PredictNamesSizesThatFit) {
   const Model m = reshaping({2, 1, 1}, {1, 8, 1, 1});

@@ -35,7 +35,8 @@ TEST(FlexibleShapes, EnumeratedAreKeptTo) {
 
 /// Inputs of 1 to 9 and of 3 numbers are stacked. By default the first has 2.
 TEST(FlexibleShapes, ChosenDefaultsMustFit) {
-  expect_error(ErrorKind::malformed, {"with the default sizes of the inputs", "'pile' (stack)", "[2]", "[3]"},
+  expect_error(ErrorKind::malformed,
+               {"with the default sizes of the inputs", "'pile' (stack)", "[2]", "[3]", "; sizes that fit: x 3, z 3"},
                [] { Model::load(MOKA_GOLDEN "/flexible/contradictory.mlmodel"); });
 }
 

@@ -179,6 +179,9 @@ class Verify(Case):
         self.addCleanup(os.environ.pop, "MOKA_PYTHON")
         text = self.ends(3, "verify", self.affine(), "--against", self.folder / "net.onnx").stderr
         self.assertIn("$MOKA_PYTHON", text)
+        os.environ["MOKA_PYTHON"] = "/bin/false"
+        text = self.ends(3, "verify", self.folder / "A.mlmodelc", "--against", self.folder / "net.onnx").stderr
+        self.assertIn("net.onnx: the interpreter '/bin/false' ended with status 1 and wrote nothing", text)
         os.environ["MOKA_PYTHON"] = sys.executable
         self.ends(3, "verify", self.folder / "A.mlmodelc", "--against", self.folder / "net.onnx")
 

@@ -51,7 +51,11 @@ void run_python(std::string_view script, const std::vector<std::string>& argumen
   while (!text.empty() && text.back() == '\n') text.pop_back();
   const size_t line = text.rfind('\n');
   if (line != std::string::npos) text.erase(0, line + 1);
-  if (text.empty() && WIFSIGNALED(status)) text = fmt::format("Python was ended by signal {}", WTERMSIG(status));
+  if (text.empty())
+    text =
+        fmt::format("the interpreter '{}' {}", python,
+                    WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
+                                        : fmt::format("ended with status {} and wrote nothing", WEXITSTATUS(status)));
   throw io::IoError(fmt::format("{}: {}", subject, text));
 }
 

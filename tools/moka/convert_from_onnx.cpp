@@ -58,11 +58,11 @@ Json features_json(const std::vector<OnnxFeature>& features) {
 
 }  // namespace
 
-int convert_from_onnx(const FromOnnxOptions& options) {
+int convert_from_onnx(const FromOnnxOptions& options, const Outputs& outputs) {
   if (!has_extension(options.destination, ".mlpackage"))
     throw UsageError(fmt::format("'{}': expected a name that ends in .mlpackage", options.destination));
   const OnnxImport made = import_onnx(options.model, import_options(options));
-  made.source.save(options.destination, options.overwrite);
+  made.source.save(options.destination, outputs.overwrite());
   if (options.json) {
     print(rendered(Json{{"written", options.destination},
                         {"inputs", features_json(made.inputs)},

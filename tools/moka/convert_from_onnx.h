@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "moka/output.h"
+#include "outputs.h"
 
 namespace moka::cli {
 
@@ -11,10 +11,9 @@ struct FromOnnxOptions {
   std::string model, destination, opset;
   std::vector<std::string> shapes, dimensions, lengths, absent;
   bool json = false;
-  Overwrite overwrite = Overwrite::own_kind;
 };
 
 /// `moka convert` of an ONNX model. Returns the exit code. Throws UsageError, and what the import throws.
-int convert_from_onnx(const FromOnnxOptions& options);
+int convert_from_onnx(const FromOnnxOptions& options, const Outputs& outputs);
 
 }  // namespace moka::cli

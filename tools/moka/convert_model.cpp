@@ -17,15 +17,14 @@ struct ConvertOptions : ToOnnxOptions {
   FromOnnxOptions from;
 };
 
-int convert_model(ConvertOptions& options) {
+int convert_model(ConvertOptions& options, const Outputs& outputs) {
   if (has_extension(options.model, ".onnx")) {
     if (options.list || options.check || options.external_data || !options.function.empty())
       throw UsageError("--check, --list, --external-data and --function are for models that become ONNX");
     FromOnnxOptions& from = options.from;
     from.model = options.model, from.destination = options.destination;
     from.opset = options.opset_text, from.json = options.json;
-    from.overwrite = options.overwrite;
-    return convert_from_onnx(from);
+    return convert_from_onnx(from, outputs);
   }
   for (const auto* list : {&options.from.shapes, &options.from.dimensions, &options.from.lengths, &options.from.absent})
     if (!list->empty()) throw UsageError("--shape, --dimension, --length and --absent are for ONNX models");
@@ -39,7 +38,7 @@ int convert_model(ConvertOptions& options) {
   if (options.destination.empty() && !options.list) throw UsageError("-o FILE is needed, or --list");
   if (!options.destination.empty() && !has_extension(options.destination, ".onnx"))
     throw UsageError(fmt::format("'{}': expected a name that ends in .onnx", options.destination));
-  return convert_to_onnx(options);
+  return convert_to_onnx(options, outputs);
 }
 
 }  // namespace
@@ -79,11 +78,7 @@ Command add_convert(Arguments parent) {
   app.add_flag("--json", options->json, "Answer in JSON");
   app.footer("Example: moka convert Classifier.mlpackage -o classifier.onnx");
   return {app, "moka convert Classifier.mlpackage -o classifier.onnx",
-          [options, outputs] {
-            options->overwrite = outputs->overwrite();
-            return convert_model(*options);
-          },
-          outputs};
+          [options, outputs] { return convert_model(*options, *outputs); }, outputs};
 }
 
 }  // namespace moka::cli

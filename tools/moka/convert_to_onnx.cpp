@@ -8,11 +8,9 @@
 #include "io/io_error.h"
 #include "json.h"
 #include "moka/onnx_export.h"
-#include "moka/output.h"
 #include "print.h"
 #include "temporary_folder.h"
 #include "text.h"
-#include "usage_error.h"
 
 namespace moka::cli {
 
@@ -46,7 +44,7 @@ std::string written_text(const OnnxExport& made) {
 }
 
 /// Writes the files beside the destination, and moves them there once onnx.checker accepts them.
-OnnxExport checked_export(const ToOnnxOptions& options, const OnnxExportOptions& how) {
+OnnxExport checked_export(const ToOnnxOptions& options, const OnnxExportOptions& how, const Outputs& outputs) {
   const fs::path destination = options.destination;
   const TemporaryFolder folder("check", destination.has_parent_path() ? destination.parent_path() : fs::path("."));
   const fs::path next = folder.path() / destination.filename();
@@ -57,10 +55,7 @@ OnnxExport checked_export(const ToOnnxOptions& options, const OnnxExportOptions&
   };
   for (const std::string& file : made.files) {
     const std::string to = final_path(file).string();
-    const auto refused =
-        refused_output(to, to.ends_with(".data") ? FileKind::onnx_data : FileKind::onnx, {options.model});
-    if (refused && !(options.overwrite == Overwrite::any && refused->can_force))
-      throw UsageError(refused->reason + (refused->can_force ? " (--force replaces it)" : ""));
+    outputs.check(to, to.ends_with(".data") ? FileKind::onnx_data : FileKind::onnx);
   }
   for (std::string& file : made.files) {
     const fs::path to = final_path(file);
@@ -74,15 +69,15 @@ OnnxExport checked_export(const ToOnnxOptions& options, const OnnxExportOptions&
 
 }  // namespace
 
-int convert_to_onnx(const ToOnnxOptions& options) {
+int convert_to_onnx(const ToOnnxOptions& options, const Outputs& outputs) {
   OnnxExportOptions how;
   how.check = options.list;
   how.opset = options.opset;
   how.function = options.function;
   how.external_data = options.external_data;
-  how.overwrite = options.overwrite;
+  how.overwrite = outputs.overwrite();
   const OnnxExport made =
-      options.check ? checked_export(options, how) : export_onnx(options.model, options.destination, how);
+      options.check ? checked_export(options, how, outputs) : export_onnx(options.model, options.destination, how);
   if (options.json) {
     print(rendered(as_json(made, options.check)));
   } else if (options.list) {

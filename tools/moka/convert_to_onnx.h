@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "moka/output.h"
+#include "outputs.h"
 
 namespace moka::cli {
 
@@ -13,10 +13,9 @@ struct ToOnnxOptions {
   bool check = false;  ///< write nothing that onnx.checker refuses
   bool list = false;   ///< list what ONNX cannot express, and write nothing
   bool json = false;
-  Overwrite overwrite = Overwrite::own_kind;
 };
 
 /// `moka convert` of a Core ML model to ONNX. Returns the exit code: 1 when the list is not empty.
-int convert_to_onnx(const ToOnnxOptions& options);
+int convert_to_onnx(const ToOnnxOptions& options, const Outputs& outputs);
 
 }  // namespace moka::cli

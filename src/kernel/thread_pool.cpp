@@ -17,8 +17,9 @@ namespace moka::kernel {
 
 namespace {
 
-constexpr int kSpins = 400000;    // longer than a time slice, so a preempted thread has run again
-constexpr int kFewSpins = 1000;   // limit when oversubscribed: the other thread may need this processor
+constexpr int kSpins = 4000;     // about the time to put a thread to sleep and to wake it
+constexpr int kFewSpins = 1000;  // limit when oversubscribed: the other thread may need this processor
+constexpr int kYields = 1000;  // time slices that others get before this thread sleeps; none of them costs this process
 constexpr int kIdleSpins = 4000;  // limit for an idle worker, about the pause between two predictions
 
 std::atomic<int> threads_in_use{0};  ///< callers and their workers
@@ -233,9 +234,15 @@ void place_workers(std::span<const int> processors) {
 bool oversubscribed() { return threads_in_use.load(std::memory_order_relaxed) > processors(); }
 
 int32_t wait_for_change(const std::atomic<int32_t>& value, int32_t old) {
-  for (int i = oversubscribed() ? kFewSpins : kSpins; i > 0; i--) {
+  const bool few = oversubscribed();
+  for (int i = few ? kFewSpins : kSpins; i > 0; i--) {
     if (const int32_t now = value.load(std::memory_order_acquire); now != old) return now;
     pause();
+  }
+  // What this thread waits for may have been preempted by another process: spinning on would burn what that one leaves.
+  for (int i = few ? 0 : kYields; i > 0; i--) {
+    if (const int32_t now = value.load(std::memory_order_acquire); now != old) return now;
+    sched_yield();
   }
   value.wait(old);
   return value.load();

@@ -3,7 +3,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
-.PHONY: all setup demo test test-models test-asan test-tsan test-random fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view pictures soak install golden docs check-ops \
+.PHONY: all setup demo test test-all test-models test-asan test-tsan test-random fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view pictures soak install golden docs check-ops \
         conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-compress bench-exported bench-functions bench-layers bench-loads bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan bench-gpu \
         bench-kernels clean
 
@@ -30,6 +30,10 @@ test: all
 ## The tests that open the published models of MOKA_TEST_MODELS.
 test-models: all
 	$(CTEST) --test-dir $(BUILD) -j $(JOBS) -L models
+
+## The same without shares: make test runs half of the Vulkan tests in each mode of the driver, by name.
+test-all: all
+	MOKA_TEST_ALL=1 $(CTEST) --test-dir $(BUILD) -j $(JOBS)
 
 ## The same under AddressSanitizer and UndefinedBehaviorSanitizer. TESTS: a regular expression of ctest that names some of them;
 ## PROGRAMS: the programs that these need, instead of building all.

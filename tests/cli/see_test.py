@@ -155,7 +155,8 @@ class Report(Case):
         place = self.folder / "tmp"
         place.mkdir()
         running = subprocess.Popen([PROGRAM, "report", self.model(), "--seconds", "30", *map(str, RATES)], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(place)}, start_new_session=True)
+                                   stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(place)}, start_new_session=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # jobs of scripts ignore it
         deadline = time.monotonic() + 60
         while not list(place.iterdir()) and time.monotonic() < deadline:
             time.sleep(0.01)

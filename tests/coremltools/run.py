@@ -184,7 +184,7 @@ def run_suite(name, suite, args, out):
         command.append(f"--conf-match={args.match}")
     if args.ci:
         command.append(f"--conf-pick={suite.get('ci', 0)}")
-    wanted = wanted_ids(name, args, found)
+    wanted = wanted_ids(name, suite, args, found)
     if wanted is not None:
         listing = out / f"{name}.wanted.txt"
         listing.write_text("".join(i + "\n" for i in sorted(wanted)))
@@ -204,13 +204,15 @@ def run_suite(name, suite, args, out):
     return 0
 
 
-def wanted_ids(name, args, found):
+def wanted_ids(name, suite, args, found):
     """One-line ids to choose from, or None for all."""
     wanted = None
     if args.required_only:
         wanted = {i for i, needs in results.yardstick(name).items() if needs}
     if args.ci:
         wanted = results.read_ids(args.passing / f"{name}.txt.gz")
+        if without := suite.get("ci_without"):
+            wanted = {i for i in wanted if not re.search(without, i)}
     if args.op:
         earlier = results.load(args.ops_from or found)
         ids = {one_line(i) for i, r in earlier.items() if args.op in r.get("ops", ())}

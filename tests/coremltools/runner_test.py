@@ -435,10 +435,11 @@ class Float16Steps(unittest.TestCase):
 
 class Configuration(unittest.TestCase):
     def test_suites(self):
-        known = {"paths", "sample", "ci", "only", "env", "macos", "ignore", "chunk", "engine"}
+        known = {"paths", "sample", "ci", "ci_without", "only", "env", "macos", "ignore", "chunk", "engine"}
         for name, suite in tomllib.loads((HERE / "suites.toml").read_text()).items():
             self.assertTrue(suite["paths"] and not set(suite) - known, name)
-            re.compile(suite.get("only", ""))
+            for expression in ("only", "ci_without"):
+                re.compile(suite.get(expression, ""))
 
     def test_versions_are_fixed(self):
         for name in ("requirements.txt", "requirements-ci.txt"):

@@ -209,6 +209,136 @@ TEST(OnnxOperators, QuantizesToUint8UnlessToldOtherwise) {
             (std::vector<int32_t>{1, 255, 0}));
 }
 
+/// What the package onnx and onnxruntime answer where a node leaves out its attributes.
+TEST(OnnxOperators, TakeTheDefaultsOfTheStandard) {
+  struct Case {
+    format::Node node;
+    Given given;
+    std::vector<float> expected;
+  };
+  const Tensor six = floats({6}, {-3, -1, -0.25f, 0.25f, 1, 3});
+  const auto box = [](const Shape& shape) { return floats(shape, {2, -1, 4, 0.5f, -2, 1, 3, -3}); };
+  const auto plain = [](const char* type, const Tensor& x, std::vector<float> expected, int64_t opset = 18) {
+    return Case{node(type, {"x"}, {"y"}), {x, {}, opset}, std::move(expected)};
+  };
+  const auto window = [&](const char* type, const Shape& shape, std::vector<format::Attribute> attributes,
+                          std::vector<float> expected) {
+    return Case{node(type, {"x"}, {"y"}, std::move(attributes)), {box(shape)}, std::move(expected)};
+  };
+  const format::Tensor index = weight<int64_t>("i", kInt64, {1, 4}, {1, 0, 1, 0}),
+                       none = weight<float>("roi", kFloat, {0}, {}),
+                       scales = weight<float>("s", kFloat, {4}, {1, 1, 1.5f, 0.75f}),
+                       wide = weight<float>("s", kFloat, {4}, {1, 1, 1, 1.5f});
+  const Case cases[] = {
+      plain("LeakyRelu", six, {-0.03f, -0.01f, -0.0025f, 0.25f, 1, 3}),
+      plain("Elu", six, {-0.95021296f, -0.63212055f, -0.22119921f, 0.25f, 1, 3}),
+      plain("Celu", six, {-0.95021296f, -0.63212055f, -0.22119921f, 0.25f, 1, 3}),
+      plain("Selu", six, {-1.6705687f, -1.1113307f, -0.38889018f, 0.26267526f, 1.050701f, 3.152103f}),
+      plain("HardSigmoid", six, {0, 0.3f, 0.45f, 0.55f, 0.7f, 1}),
+      plain("ThresholdedRelu", six, {0, 0, 0, 0, 0, 3}),
+      plain("Shrink", six, {-3, -1, 0, 0, 1, 3}),
+      plain("Gelu", six, {-0.0040496886f, -0.15865526f, -0.10032342f, 0.14967658f, 0.84134471f, 2.9959502f}, 20),
+      plain("Softmax", box({2, 2, 2}),
+            {0.95257413f, 0.04742587f, 0.97068775f, 0.02931223f, 0.04742587f, 0.95257413f, 0.99752742f, 0.0024726233f},
+            13),
+      plain("Softmax", box({2, 2, 2}),
+            {0.11544713f, 0.0057477742f, 0.85304534f, 0.025759738f, 0.0058869733f, 0.11824302f, 0.87370431f,
+             0.0021656964f},
+            11),
+      plain("LogSoftmax", box({2, 2, 2}),
+            {-0.04858733f, -3.0485873f, -0.029750416f, -3.5297504f, -3.0485873f, -0.04858733f, -0.0024756519f,
+             -6.0024757f},
+            13),
+      plain("Hardmax", box({2, 2, 2}), {1, 0, 1, 0, 0, 1, 1, 0}, 13),
+      plain("Hardmax", box({2, 2, 2}), {0, 0, 1, 0, 0, 0, 1, 0}, 11),
+      plain(
+          "LpNormalization", box({2, 4}),
+          {0.43386093f, -0.21693046f, 0.86772186f, 0.10846523f, -0.41702882f, 0.20851441f, 0.62554324f, -0.62554324f}),
+      plain("MeanVarianceNormalization", box({2, 2, 1, 2}),
+            {1.2649111f, -0.63245553f, 1.0643131f, -0.2313724f, -1.2649111f, 0.63245553f, 0.69411719f, -1.5270578f}),
+      plain("GlobalLpPool", box({1, 2, 2, 2}), {4.6097722f, 4.7958317f}),
+      plain("ReduceSum", box({2, 4}), {4.5f}),
+      plain("ReduceMean", box({2, 4}), {0.5625f}),
+      plain("Trilu", box({2, 4}), {2, -1, 4, 0.5f, 0, 1, 3, -3}),
+      plain("Transpose", box({1, 2, 4}), {2, -2, -1, 1, 4, 3, 0.5f, -3}),
+      plain("EyeLike", box({2, 4}), {1, 0, 0, 0, 0, 1, 0, 0}),
+      window("DepthToSpace", {1, 8, 1, 1}, {integer("blocksize", 2)}, {2, 4, -2, 3, -1, 0.5f, 1, -3}),
+      window("SpaceToDepth", {1, 1, 2, 4}, {integer("blocksize", 2)}, {2, 4, -1, 0.5f, -2, 3, 1, -3}),
+      window("LRN", {1, 4, 1, 2}, {integer("size", 3)},
+             {1.9990007f, -0.99996871f, 3.997602f, 0.49997184f, -1.9985511f, 0.99974376f, 2.9990253f, -2.9992499f}),
+      window("LpPool", {1, 1, 2, 4}, {integers("kernel_shape", {2, 2})}, {3.1622777f, 5.1961522f, 5.8523498f}),
+      window("MaxPool", {1, 1, 2, 4}, {integers("kernel_shape", {2, 3})}, {4, 4}),
+      window("MaxPool", {1, 1, 8}, {integers("kernel_shape", {3}), integers("strides", {2})}, {4, 4, 3}),
+      window(
+          "MaxPool", {1, 1, 8},
+          {integers("kernel_shape", {2}), integers("strides", {3}), integers("pads", {0, 1}), integer("ceil_mode", 1)},
+          {2, 0.5f, 3}),
+      window("AveragePool", {1, 1, 2, 4}, {integers("kernel_shape", {2, 3}), integers("pads", {1, 0, 0, 1})},
+             {1.6666666f, 1.1666666f, 2.25f, 1.1666666f, 0.75f, 1.125f}),
+      window("AveragePool", {1, 1, 8},
+             {integers("kernel_shape", {2}), integers("strides", {2}), text("auto_pad", "SAME_LOWER")},
+             {0.5f, 2.25f, -0.5f, 0}),
+      {node("TopK", {"x", "k"}, {"y", "places"}),
+       {box({2, 4}), {weight<int64_t>("k", kInt64, {1}, {2})}},
+       {4, 2, 3, 1}},
+      {node("CumSum", {"x", "axis"}, {"y"}),
+       {box({2, 4}), {weight<int64_t>("axis", kInt64, {}, {1})}},
+       {2, 1, 5, 5.5f, -2, -1, 2, -1}},
+      {node("Split", {"x"}, {"y", "z"}), {box({2, 4}), {}, 13}, {2, -1, 4, 0.5f}},
+      {node("Gather", {"x", "i"}, {"y"}), {box({2, 4}), {weight<int64_t>("i", kInt64, {1}, {1})}}, {-2, 1, 3, -3}},
+      {node("GatherElements", {"x", "i"}, {"y"}), {box({2, 4}), {index}}, {-2, -1, 3, 0.5f}},
+      {node("ScatterElements", {"x", "i", "u"}, {"y"}),
+       {box({2, 4}), {index, weight<float>("u", kFloat, {1, 4}, {9, 8, 7, 6})}},
+       {2, 8, 4, 6, 9, 1, 7, -3}},
+      {node("Resize", {"x", "roi", "s"}, {"y"}),
+       {box({1, 1, 2, 4}), {none, scales}},
+       {2, -1, 0.5f, 2, -1, 0.5f, -2, 1, -3}},
+      {node("Resize", {"x", "roi", "s"}, {"y"}, {text("mode", "cubic")}),
+       {box({1, 1, 2, 4}), {none, wide}},
+       {2.2604177f, 0.03125f, -0.4820602f, 3.5341434f, 2.71875f, 0.19618136f, -2.2604177f, -0.6875f, 1.6516192f,
+        3.2858791f, 0.1875f, -3.5208325f}},
+      {node("Pad", {"x", "p"}, {"y"}),
+       {box({2, 4}), {weight<int64_t>("p", kInt64, {4}, {0, 1, 1, 0})}},
+       {0, 2, -1, 4, 0.5f, 0, -2, 1, 3, -3, 0, 0, 0, 0, 0}},
+      {node("Gemm", {"x", "w", "c"}, {"y"}),
+       {box({2, 4}), {weight<float>("w", kFloat, {4, 1}, {1, 2, 3, 4}), weight<float>("c", kFloat, {1}, {10})}},
+       {24, 7}},
+      {node("Conv", {"x", "w"}, {"y"}),
+       {box({1, 2, 4}), {weight<float>("w", kFloat, {1, 2, 2}, {1, 2, 3, 4})}},
+       {-2, 22, 2}},
+      {node("ConvTranspose", {"x", "w"}, {"y"}),
+       {box({1, 2, 4}), {weight<float>("w", kFloat, {2, 1, 2}, {1, 2, 3, 4})}},
+       {-4, -2, 15, 11.5f, -11}},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(cat(c.node.op_type, " of opset ", c.given.opset));
+    const std::vector<float> got = answer(c.node, c.given);
+    ASSERT_EQ(got.size(), c.expected.size());
+    for (size_t i = 0; i < got.size(); i++)
+      EXPECT_NEAR(got[i], c.expected[i], 2e-6 * (1 + std::abs(c.expected[i]))) << i;
+  }
+}
+
+/// Epsilons matter where variances are as small as they are.
+TEST(OnnxOperators, TakeTheEpsilonOfTheStandard) {
+  const Tensor x = floats({1, 2, 4}, {2e-3f, -1e-3f, 4e-3f, 5e-4f, -2e-3f, 1e-3f, 3e-3f, -3e-3f});
+  const std::vector<format::Tensor> weights{
+      weight<float>("scale", kFloat, {2}, {1, 2}), weight<float>("shift", kFloat, {2}, {0.5f, -0.5f}),
+      weight<float>("mean", kFloat, {2}, {5e-4f, -5e-4f}), weight<float>("variance", kFloat, {2}, {1e-5f, 3e-5f}),
+      weight<float>("ones", kFloat, {4}, {1, 1, 1, 1})};
+  const auto near = [&](const format::Node& n, const std::vector<float>& expected) {
+    const std::vector<float> got = answer(n, {x, weights});
+    ASSERT_EQ(got.size(), expected.size());
+    for (size_t i = 0; i < got.size(); i++) EXPECT_NEAR(got[i], expected[i], 5e-6f) << n.op_type << " " << i;
+  };
+  near(node("BatchNormalization", {"x", "scale", "shift", "mean", "variance"}, {"y"}),
+       {0.83541024f, 0.16458978f, 1.2826238f, 0.5f, -0.97434169f, -0.02565831f, 0.60679728f, -1.2905695f});
+  near(node("InstanceNormalization", {"x", "scale", "shift"}, {"y"}),
+       {0.67059779f, -0.14827165f, 1.2165108f, 0.26116309f, -1.3836722f, 0.13119441f, 1.1411054f, -1.8886275f});
+  near(node("LayerNormalization", {"x", "ones"}, {"y"}),
+       {0.17059779f, -0.64827168f, 0.71651077f, -0.23883693f, -0.44183609f, 0.31559721f, 0.82055271f, -0.69431382f});
+}
+
 TEST(OnnxOperators, RefusesBlocksInAnotherOrder) {
   format::Node n = node("MatMulNBits", {"x", "w", "scales", "", "blocks"}, {"y"},
                         {integer("K", 32), integer("N", 1), integer("bits", 4), integer("block_size", 16)});

@@ -59,6 +59,21 @@ TEST(NnValues, DynamicSliceOfASqueezedAxis) {
   EXPECT_TRUE(output_for(n, counted({3, 3})) == ir::Tensor::f32({2}, std::vector<float>{5, 8}));
 }
 
+/// The paddings are those of the height and of the width.
+TEST(NnValues, PoolToTheLastPixelWithPaddingOfOneAxis) {
+  const auto pooled = [](uint64_t height, uint64_t width) {
+    Net n;
+    n.input("x", {1, 1, 3, 4});
+    auto* p = n.layer("p", {"x"}, {"y"})->mutable_pooling();
+    for (int i = 0; i < 2; i++) p->add_kernelsize(2), p->add_stride(1);
+    for (const uint64_t amount : {height, width}) p->mutable_includelastpixel()->add_paddingamounts(amount);
+    return output_for(n, counted({1, 1, 3, 4}));
+  };
+  EXPECT_TRUE(pooled(1, 0) ==
+              ir::Tensor::f32({1, 1, 4, 3}, std::vector<float>{1, 2, 3, 5, 6, 7, 9, 10, 11, 9, 10, 11}));
+  EXPECT_TRUE(pooled(0, 1) == ir::Tensor::f32({1, 1, 2, 5}, std::vector<float>{4, 5, 6, 7, 7, 8, 9, 10, 11, 11}));
+}
+
 /// A size of the result that is smaller than that of the input adds nothing.
 TEST(NnValues, PadToAnOutputSize) {
   Net n;

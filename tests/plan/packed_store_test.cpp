@@ -128,6 +128,20 @@ TEST_F(SharedConstants, OfAChangedFileAreOthers) {
   EXPECT_EQ(second.shared_bytes(), 0u);
 }
 
+/// Kernels lay out weights of other shapes and types differently, even if the bytes are the same.
+TEST_F(SharedConstants, OfOtherShapesOrTypesAreOthers) {
+  write('a');
+  const auto file = map_file(path_);
+  ASSERT_TRUE(file.ok());
+  Program a(opened()), turned(*Tensor::wrap(DType::fp32, {kDepth, kRows}, *file)),
+      whole(*Tensor::wrap(DType::int32, {kRows, kDepth}, *file));
+  auto first = pool(), second = pool();
+  const auto made = pack(first, *a.weight);
+  EXPECT_NE(pack(second, *turned.weight), made);
+  EXPECT_NE(pack(second, *whole.weight), made);
+  EXPECT_EQ(pack(second, *a.weight), made);
+}
+
 /// Memory may be freed and used again. Only configurations of one opened model share what they make from it.
 TEST_F(SharedConstants, OfMemoryAreOnesOwn) {
   const Tensor memory = *Tensor::zeros(DType::fp32, {kRows, kDepth});

@@ -141,6 +141,19 @@ TEST(Chains, NeedBarriersOnlyWhereOneReadsWhatAnotherWrote) {
   EXPECT_EQ(r.counters.uploaded, features->unified ? 0u : 256u);
 }
 
+TEST(Chains, NeedBarriersWhereOneWritesWhatAnotherRead) {
+  MOKA_NEEDS_VULKAN();
+  Region g;
+  g.share_in_place();
+  Value* a = g.op("softmax", {{"x", g.input({64})}, {"axis", 0}});
+  Value* sums = g.op("cumsum", {{"x", a}});
+  // In the memory of `a`, which the sums may still read.
+  const auto r = g.expect_same({sums, g.op("exp", {{"x", a}})});
+  EXPECT_EQ(r.counters.dispatches, 3u);
+  auto features = devices::vulkan::Context::probe();
+  EXPECT_EQ(r.counters.barriers, features->unified ? 2u : 4u);
+}
+
 TEST(Chains, EpiloguesAreAppliedByTheKernelOrAfterIt) {
   MOKA_NEEDS_VULKAN();
   Region g;

@@ -49,6 +49,16 @@ TEST(CpuJoin, AValueIsInOnePlace) {
   expect_same(g, {conv(g, twice, 96, 32), conv(g, again, 64, 32), g.op("relu", {{"x", a}})});
 }
 
+/// A sum in the memory of the whole would change the part, which each row reads.
+TEST(CpuJoin, AWholeIsNotReplacedWhileAPartIsRead) {
+  Graph g;
+  Value* part = g.op("exp", {{"x", g.input({1, 4})}});
+  Value* rest = g.op("exp", {{"x", g.input({3, 4})}});
+  Value* whole = g.op("concat", {{"values", std::vector<Value*>{part, rest}}, {"axis", 0}});
+  const auto r = expect_same(g, {g.op("sub", {{"x", whole}, {"y", part}})});
+  EXPECT_EQ(placed(r), 1);
+}
+
 TEST(CpuJoin, RowMajorOfEveryType) {
   for (DType t : {DType::fp32, DType::int32, DType::int8, DType::boolean})
     for (int axis : {0, 1, 2}) {

@@ -43,6 +43,22 @@ TEST(OneWeight, OfConvolutionsWithOtherGroups) {
   }
 }
 
+/// The padding decides which taps belong to a phase.
+TEST(OneWeight, OfTransposedConvolutionsWithOtherPadding) {
+  Graph g;
+  Value* weight = g.constant(g.random({5, 6, 4, 3}));
+  Value* x = g.input({1, 5, 7, 9});
+  const auto conv = [&](const std::vector<int64_t>& pad) {
+    return g.op("conv_transpose", {{"x", x},
+                                   {"weight", weight},
+                                   {"strides", Tensor::i32({2, 2})},
+                                   {"pad_type", "custom"},
+                                   {"pad", Tensor::i32(pad)}});
+  };
+  Value* a = conv({0, 0, 0, 0});
+  expect_both(g, "cpu.conv_transpose.phases", a, conv({1, 1, 1, 1}));
+}
+
 Tensor numbers(DType type, const std::vector<double>& values) {
   Tensor t = *Tensor::zeros(type, {static_cast<int64_t>(values.size())});
   for (size_t i = 0; i < values.size(); i++) store_f64(t.view(), static_cast<int64_t>(i), values[i]);

@@ -9,6 +9,7 @@ import numpy as np
 COLUMNS = 20
 CLASSES = 3
 TRAINING_ROWS = 4000
+EDGES = {3: [-1.0, 1.0], 10: [-4.0, -2.5, -1.5, -0.75, 0.0, 0.75, 1.5, 2.5, 4.0]}  # between the classes
 
 
 @dataclasses.dataclass
@@ -19,15 +20,19 @@ class Case:
     classifier: bool = False
     decides: bool = False  # returns classes without probabilities
     votes: bool = False  # coremltools omits the division by the number of trees
+    columns: int = COLUMNS
+    classes: int = CLASSES
+    training_rows: int = TRAINING_ROWS
+    single: bool = False  # Moka gets a table of float32, too
     tolerance: float = 1e-5  # relative to the library's largest output; scores summed in single precision differ more
 
 
-def data(rows, seed):
+def data(rows, seed, columns=COLUMNS, classes=CLASSES):
     """Features, a regression target and a class, all with the same structure."""
     rng = np.random.default_rng(seed)
-    x = rng.normal(size=(rows, COLUMNS))
+    x = rng.normal(size=(rows, columns))
     y = x[:, 0] * 2 - x[:, 1] * x[:, 2] + np.sin(3 * x[:, 3]) + 0.1 * rng.normal(size=rows)
-    return x, y, np.digitize(y, [-1.0, 1.0])
+    return x, y, np.digitize(y, EDGES[classes])
 
 
 def boosted(trees):
@@ -75,6 +80,11 @@ CASES = [
     Case("linear", "linear regression", sklearn("linear_model", "LinearRegression")),
     Case("neighbours", "5 nearest neighbours", sklearn("neighbors", "KNeighborsClassifier", "classes", n_neighbors=5), classifier=True,
          decides=True),
+    Case("logistic_wide", "logistic regression, 64 columns, 10 classes",
+         sklearn("linear_model", "LogisticRegression", "classes", multi_class="ovr", max_iter=300), classifier=True, columns=64, classes=10),
+    Case("linear_wide", "linear regression, 64 columns of float32", sklearn("linear_model", "LinearRegression"), columns=64, single=True),
+    Case("neighbours_many", "5 nearest neighbors of 5,000, 30 columns", sklearn("neighbors", "KNeighborsClassifier", "classes", n_neighbors=5),
+         classifier=True, decides=True, columns=30, training_rows=5000),
 ]
 
 
@@ -89,7 +99,7 @@ def to_coreml(case, estimator, path):
         warnings.simplefilter("ignore")
         if is_xgboost(estimator):
             options = {"mode": "classifier", "class_labels": list(range(CLASSES))} if case.classifier else {}
-            ct.converters.xgboost.convert(estimator, feature_names=[f"f{i}" for i in range(COLUMNS)], force_32bit_float=False, **options).save(path)
+            ct.converters.xgboost.convert(estimator, feature_names=[f"f{i}" for i in range(case.columns)], force_32bit_float=False, **options).save(path)
         else:
             ct.converters.sklearn.convert(estimator, "x").save(path)
 
@@ -101,12 +111,12 @@ def to_onnx(case, estimator, path):
             from onnxmltools import convert_xgboost
             from onnxmltools.convert.common.data_types import FloatTensorType
 
-            made = convert_xgboost(estimator, initial_types=[("x", FloatTensorType([None, COLUMNS]))], target_opset=15)
+            made = convert_xgboost(estimator, initial_types=[("x", FloatTensorType([None, case.columns]))], target_opset=15)
         else:
             from skl2onnx import convert_sklearn
             from skl2onnx.common.data_types import FloatTensorType
 
             options = {id(estimator): {"zipmap": False}} if case.classifier else None
-            made = convert_sklearn(estimator, initial_types=[("x", FloatTensorType([None, COLUMNS]))], options=options, target_opset=15)
+            made = convert_sklearn(estimator, initial_types=[("x", FloatTensorType([None, case.columns]))], options=options, target_opset=15)
     with open(path, "wb") as f:
         f.write(made.SerializeToString())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times predictions of classic models for one row and for a table, on Moka and on the libraries that trained them.
 
-run.py [--out FILE] [--rows 1,10000] [--threads N] [--seconds S] [--rounds N] [--models NAME,...] [--json]
+run.py [--out FILE] [--rows 1,10000] [--threads N] [--seconds S] [--rounds N] [--models NAME,...] [--isa SET] [--json]
 
 All engines predict in one process with the same number of threads and take turns, in another order each round. Every answer
 is compared with that of the library which trained the model. A table goes in as a row-major array of the type that the engine
@@ -9,10 +9,12 @@ likes best (float64 for Moka and scikit-learn, float32 for XGBoost and onnxrunti
 when an answer of Moka is wrong.
 """
 import argparse
+import json
 import os
 import pathlib
 import random
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +31,7 @@ def options():
     parser.add_argument("--seconds", type=float, default=0.3, help="of each turn of an engine")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--models", default="")
+    parser.add_argument("--isa", choices=["base", "avx2", "avx512"], help="the best instruction set that Moka may use")
     parser.add_argument("--page", help="write the tables here as Markdown")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
@@ -37,11 +40,13 @@ def options():
 chosen = options()
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = str(chosen.threads)  # before the libraries are imported
+if chosen.isa:
+    os.environ["MOKA_MAX_CPU_ISA"] = chosen.isa
 
 import numpy as np  # noqa: E402
 
 from harness import machine, output  # noqa: E402
-from models import CASES, data, is_xgboost, to_coreml, to_onnx, TRAINING_ROWS  # noqa: E402
+from models import CASES, data, is_xgboost, to_coreml, to_onnx  # noqa: E402
 
 
 def library(case, estimator, x):
@@ -112,9 +117,11 @@ def turn(call, seconds):
 
 
 def measure(case, folder, rows):
-    x, y, classes = data(TRAINING_ROWS, 1)
+    x, y, classes = data(case.training_rows, 1, case.columns, case.classes)
     estimator = case.train(x, y, classes)
-    table = data(max(rows), 2)[0]
+    table = data(max(rows), 2, case.columns, case.classes)[0]
+    if case.single:
+        table = table.astype(np.float32)
     coreml, onnx = str(folder / f"{case.name}.mlmodel"), str(folder / f"{case.name}.onnx")
     reasons = {}
     try:
@@ -159,13 +166,8 @@ def shown(row):
     return f"{row['model']:18} {row['rows']:>6} rows  {row['ratio']:.2f}  {cells}{'' if row['right'] else '  WRONG'}"
 
 
-def page(result):
-    facts = result["machine"]
-    text = "# Tables of rows\n\n<!-- Made by `make bench-tables`; do not edit. -->\n\n"
-    text += (f"Classic models for one row and for a table of {max(r['rows'] for r in result['rows']):,} rows of 20 columns, on {result['threads']} threads of "
-             f"{facts['cpu']} ({result['date']}; load {result['load']:.1f} when it began). Median times; the ratio is Moka's over the fastest "
-             "other's. `bench/tables/run.py` says how it is measured.\n\n"
-             "| model | rows | Moka | XGBoost or scikit-learn | onnxruntime | ratio |\n|---|---:|---:|---:|---:|---:|\n")
+def section(result):
+    text = "| model | rows | Moka | XGBoost or scikit-learn | onnxruntime | ratio |\n|---|---:|---:|---:|---:|---:|\n"
     for row in result["rows"]:
         if "failed" in row:
             text += f"| {row['title']} | {row['rows']:,} | {row['failed']} | | | |\n"
@@ -178,6 +180,30 @@ def page(result):
     return text
 
 
+def page(result):
+    facts = result["machine"]
+    text = "# Tables of rows\n\n<!-- Made by `make bench-tables`; do not edit. -->\n\n"
+    text += (f"Classic models for one row and for a table of {max(r['rows'] for r in result['rows']):,} rows of 20 columns if the model says no other number, on "
+             f"{result['threads']} threads of {facts['cpu']} ({result['date']}; load {result['load']:.1f} when it began). Median times; the ratio is Moka's over "
+             f"the fastest other's. `bench/tables/run.py` says how it is measured.\n\n{section(result)}")
+    if result["avx2"]:
+        text += ("\n## AVX2\n\nThe same with `MOKA_MAX_CPU_ISA=avx2`, in another run. The other libraries use what the processor has.\n\n"
+                 f"{section(result['avx2'])}")
+    return text
+
+
+def on_avx2():
+    """The result of another process in which Moka uses no more than AVX2; None if it does not here either."""
+    with open("/proc/cpuinfo") as f:
+        if chosen.isa or " avx512f " not in f.read():
+            return None
+    again = [sys.executable, __file__, *(a for a in sys.argv[1:] if a != "--json"), "--isa", "avx2", "--json", "--out", "", "--page", ""]
+    ran = subprocess.run(again, stdout=subprocess.PIPE, text=True)
+    if ran.returncode:
+        sys.exit(ran.returncode)
+    return json.loads(ran.stdout)
+
+
 def main():
     import datetime
 
@@ -187,6 +213,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for case in cases:
             result["rows"] += measure(case, pathlib.Path(folder), [int(n) for n in chosen.rows.split(",")])
+    result["avx2"] = on_avx2() if chosen.page else None
     output.write(result, page, chosen)
     wrong = [f"{r['model']} ({r['rows']} rows)" for r in result["rows"] if not r.get("right")]
     if wrong:

@@ -43,6 +43,20 @@ int64_t checked_count(const std::vector<int64_t>& shape, DataType type) {
              : n / static_cast<int64_t>(size_of(type));
 }
 
+/// Two numbers at a time: this library is compiled without vectorization.
+void widen(const float* from, double* to, int64_t n) {
+  typedef float Floats __attribute__((vector_size(8)));
+  typedef double Doubles __attribute__((vector_size(16)));
+  int64_t i = 0;
+  for (; i + 2 <= n; i += 2) {
+    Floats some;
+    std::memcpy(&some, from + i, sizeof some);
+    const Doubles wide = __builtin_convertvector(some, Doubles);
+    std::memcpy(to + i, &wide, sizeof wide);
+  }
+  if (i < n) to[i] = static_cast<double>(from[i]);
+}
+
 }  // namespace
 
 Exception::~Exception() = default;
@@ -72,6 +86,8 @@ void copy_array(const MultiArray& from, const ir::TensorView& to) {
     }
     if (source.dtype == ir::DType::fp16 && to.dtype == ir::DType::fp32)
       return half_to_float(source.as<uint16_t>(), to.as<float>(), static_cast<size_t>(n));
+    if (source.dtype == ir::DType::fp32 && to.dtype == ir::DType::fp64)
+      return widen(source.as<float>(), to.as<double>(), n);
     if (source.dtype == ir::DType::fp32 && to.dtype == ir::DType::fp16)
       return float_to_half(source.as<float>(), to.as<uint16_t>(), static_cast<size_t>(n));
   }

@@ -45,11 +45,12 @@ TEST(Doubles, DotsOfFewColumnsReadNothingBesideTheirRow) {
           const std::vector<double> w = random(columns * depth, 2);
           const int64_t strange = rows / 2;
           x[static_cast<size_t>(strange * depth)] = std::numeric_limits<double>::quiet_NaN();
+          const std::vector<double> offset = random(columns, 9);
           std::vector<double> y(static_cast<size_t>(rows * columns));
-          set.loops->dots(x.data(), rows, depth, w.data(), columns, y.data());
+          set.loops->dots(x.data(), rows, depth, w.data(), columns, offset.data(), y.data());
           for (int64_t r = 0; r < rows; r++)
             for (int64_t i = 0; i < columns; i++) {
-              double sum = 0;
+              double sum = offset[static_cast<size_t>(i)];
               for (int64_t k = 0; k < depth; k++)
                 sum += x[static_cast<size_t>(r * depth + k)] * w[static_cast<size_t>(i * depth + k)];
               const double got = y[static_cast<size_t>(r * columns + i)];
@@ -62,24 +63,50 @@ TEST(Doubles, DotsOfFewColumnsReadNothingBesideTheirRow) {
 }
 
 TEST(Doubles, ExactDistancesAndProductsAreThoseOfPlainLoops) {
-  constexpr int64_t kDepth = 20, kVectors = 70;
-  const std::vector<double> x = random(kDepth, 3), w = random(groups_of(kVectors) * kColumns * kDepth, 4);
-  for (const DoublesSet& set : doubles_sets()) {
-    std::vector<double> distance(kVectors), product(kVectors);
-    set.exact->distances(x.data(), 1, kDepth, w.data(), kVectors, distance.data());
-    set.exact->products(x.data(), 1, kDepth, w.data(), kVectors, product.data());
-    for (int64_t i = 0; i < kVectors; i++) {
-      double squares = 0, sum = 0;
-      for (int64_t k = 0; k < kDepth; k++) {
-        const double v = w[static_cast<size_t>((i / kColumns * kDepth + k) * kColumns + i % kColumns)];
-        const double d = x[static_cast<size_t>(k)] - v;
-        squares += d * d;
-        sum += x[static_cast<size_t>(k)] * v;
+  constexpr int64_t kDepth = 20;
+  for (int64_t vectors : {1, 3, 8, 10, 21, 32, 70})
+    for (int64_t rows : {1, 4, 7}) {
+      const std::vector<double> x = random(rows * kDepth, 3), offset = random(vectors, 9);
+      std::vector<double> w = random(groups_of(vectors) * kColumns * kDepth, 4);
+      for (const DoublesSet& set : doubles_sets()) {
+        // A number that no result has follows the results.
+        std::vector<double> distance(static_cast<size_t>(rows * vectors + 1), -1e9), product(distance), moved(distance);
+        set.exact->distances(x.data(), rows, kDepth, w.data(), vectors, distance.data());
+        set.exact->products(x.data(), rows, kDepth, w.data(), vectors, nullptr, product.data());
+        set.exact->products(x.data(), rows, kDepth, w.data(), vectors, offset.data(), moved.data());
+        EXPECT_EQ(distance.back() + product.back() + moved.back(), -3e9) << set.name << ", vectors " << vectors;
+        for (int64_t i = 0; i < rows * vectors; i++) {
+          const int64_t c = i % vectors;
+          double squares = 0, sum = 0;
+          for (int64_t k = 0; k < kDepth; k++) {
+            const double v = w[static_cast<size_t>((c / kColumns * kDepth + k) * kColumns + c % kColumns)];
+            const double from = x[static_cast<size_t>(i / vectors * kDepth + k)], d = from - v;
+            squares += d * d;
+            sum += from * v;
+          }
+          const auto at = static_cast<size_t>(i);
+          EXPECT_EQ(distance[at], squares) << set.name << ", vector " << c << " of " << vectors;
+          EXPECT_EQ(product[at], sum) << set.name << ", vector " << c << " of " << vectors;
+          EXPECT_EQ(moved[at], sum + offset[static_cast<size_t>(c)]) << set.name << ", vector " << c;
+        }
       }
-      EXPECT_EQ(distance[static_cast<size_t>(i)], squares) << set.name << ", vector " << i;
-      EXPECT_EQ(product[static_cast<size_t>(i)], sum) << set.name << ", vector " << i;
     }
-  }
+}
+
+TEST(Doubles, NextBelowFindsTheFirstPosition) {
+  for (const DoublesSet& set : doubles_sets())
+    for (int64_t count : {0, 1, 7, 40, 200}) {
+      std::vector<double> x(static_cast<size_t>(count), 2.0);
+      if (count > 0) x[0] = std::nan("");
+      EXPECT_EQ(set.loops->next_below(x.data(), 0, count, 2.0), count) << set.name;
+      for (int64_t at = 0; at < count; at += 3) {
+        x[static_cast<size_t>(at)] = 1.5;
+        for (int64_t first : {at, at / 2}) {
+          const int64_t got = set.loops->next_below(x.data(), first, count, 2.0);
+          EXPECT_EQ(got, (first + 2) / 3 * 3) << set.name << ", from " << first << " of " << count;
+        }
+      }
+    }
 }
 
 TEST(Doubles, LogisticsAndNormalizedRows) {

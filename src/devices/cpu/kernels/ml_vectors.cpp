@@ -89,12 +89,9 @@ Match match_vectors_linear(const MatchCall& m) {
          const double* offset = args.in[offset_at].as<double>();
          double* y = args.out[0].as<double>() + first * columns;
          if (few)
-           loops.dots(x, n, depth, args.in[weights_at].as<double>(), columns, y);
+           loops.dots(x, n, depth, args.in[weights_at].as<double>(), columns, offset, y);
          else
-           loops.products(x, n, depth, vectors_of(packed), columns, y);
-         for (int64_t r = 0; columns == 1 && r < n; r++) y[r] += offset[0];
-         for (int64_t r = 0; columns > 1 && r < n; r++)
-           for (int64_t i = 0; i < columns; i++) y[r * columns + i] += offset[i];
+           loops.products(x, n, depth, vectors_of(packed), columns, offset, y);
        });
   return Match::yes(std::move(c));
 }
@@ -154,7 +151,7 @@ Match match_svm(const MatchCall& m) {
         loops.exponentials(y, n * count, -gamma);
       return;
     }
-    loops.products(x, n, depth, w, count, y);
+    loops.products(x, n, depth, w, count, nullptr, y);
     const int64_t* from = args.in[static_cast<size_t>(begin)].as<int64_t>() + from_vector;
     const int64_t* at = args.in[static_cast<size_t>(columns)].as<int64_t>();
     const double* value = args.in[static_cast<size_t>(values)].as<double>();
@@ -195,15 +192,16 @@ struct Neighbor {
 
 /// The nearest of `count` samples, in ascending order of distance.
 void nearest(const double* distance, int64_t count, Neighbor* out, int64_t k) {
-  int64_t have = 0;
-  for (int64_t i = 0; i < count; i++) {
-    const double d = distance[i] == distance[i] ? distance[i] : std::numeric_limits<double>::infinity();
-    if (have == k && !(d < out[0].distance)) continue;
-    if (have == k) std::pop_heap(out, out + have--);
-    out[have++] = {d, i};
-    std::push_heap(out, out + have);
+  const auto number = [](double d) { return d == d ? d : std::numeric_limits<double>::infinity(); };
+  for (int64_t i = 0; i < k; i++) out[i] = {number(distance[i]), i};
+  std::make_heap(out, out + k);
+  const auto next = vector::double_loops().next_below;
+  for (int64_t i = k; (i = next(distance, i, count, out[0].distance)) < count; i++) {
+    std::pop_heap(out, out + k);
+    out[k - 1] = {distance[i], i};
+    std::push_heap(out, out + k);
   }
-  std::sort_heap(out, out + have);
+  std::sort_heap(out, out + k);
 }
 
 Match match_neighbors(const MatchCall& m) {

@@ -10,17 +10,22 @@ constexpr int64_t kColumns = 32;
 constexpr int64_t groups_of(int64_t columns) { return (columns + kColumns - 1) / kColumns; }
 
 struct DoubleLoops {
-  /// y[r * columns + i] = the sum over k of x[r * depth + k] * w[k, i], where `w` is packed.
-  void (*products)(const double* x, int64_t rows, int64_t depth, const double* w, int64_t columns, double* y);
-  /// The same with (x[r * depth + k] - w[k, i])^2.
+  /// y[r * columns + i] = offset[i] + the sum over k of x[r * depth + k] * w[k, i], where `w` is packed. Null offset:
+  /// zeros.
+  void (*products)(const double* x, int64_t rows, int64_t depth, const double* w, int64_t columns, const double* offset,
+                   double* y);
+  /// y[r * columns + i] = the sum over k of (x[r * depth + k] - w[k, i])^2.
   void (*distances)(const double* x, int64_t rows, int64_t depth, const double* w, int64_t columns, double* y);
-  /// y[r * columns + i] = the sum over k of x[r * depth + k] * w[i * depth + k], for few columns. A row's sum does not
-  /// depend on the other rows.
-  void (*dots)(const double* x, int64_t rows, int64_t depth, const double* w, int64_t columns, double* y);
+  /// y[r * columns + i] = offset[i] + the sum over k of x[r * depth + k] * w[i * depth + k], for few columns. A row's
+  /// sum does not depend on the other rows.
+  void (*dots)(const double* x, int64_t rows, int64_t depth, const double* w, int64_t columns, const double* offset,
+               double* y);
   /// y[i] = exp(factor * y[i]), with a relative error of at most 1e-14. Results below 1e-307 become 0.
   void (*exponentials)(double* y, int64_t count, double factor);
   /// y[i] = 1 / (1 + exp(-x[i])).
   void (*logistics)(const double* x, double* y, int64_t count);
+  /// The first position of x in [first, count) with a number below `bound`, else count.
+  int64_t (*next_below)(const double* x, int64_t first, int64_t count, double bound);
   /// Divides each row of x by its sum. A sum that is not positive gives equal results.
   void (*normalize)(const double* x, double* y, int64_t rows, int64_t columns);
 };

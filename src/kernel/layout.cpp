@@ -6,6 +6,7 @@
 
 #include "base/copy.h"
 #include "base/half.h"
+#include "base/transpose.h"
 
 namespace moka::kernel {
 
@@ -73,6 +74,9 @@ void convert_run(const In* in, Out* out, int64_t n) {
     std::copy_n(in, n, out);
 }
 
+/// Whether four channels lie side by side, the first of which is a multiple of four.
+bool has_fours(const Steps& s) { return s.block % 4 == 0 || s.channel == 1; }
+
 /// Converts channels [first, last) of one image, a few pixels of all these channels at a time.
 template <class In, class Out>
 void convert(const In* in, const Steps& from, Out* out, const Steps& to, int64_t first, int64_t last, int64_t pixels) {
@@ -80,13 +84,21 @@ void convert(const In* in, const Steps& from, Out* out, const Steps& to, int64_t
     for (int64_t c = first; c < last; c++) convert_run(in + from.at(c), out + to.at(c), pixels);
     return;
   }
+  constexpr bool words = std::is_same_v<In, uint32_t> && std::is_same_v<Out, uint32_t>;
+  const bool to_columns = from.pixel == 1 && has_fours(to), to_lines = to.pixel == 1 && has_fours(from);
   constexpr int64_t kTile = 64;
   for (int64_t p0 = 0; p0 < pixels; p0 += kTile) {
     const int64_t n = std::min(kTile, pixels - p0);
-    for (int64_t c = first; c < last; c++) {
+    for (int64_t c = first, some; c < last; c += some) {
       const In* a = in + from.at(c) + p0 * from.pixel;
       Out* b = out + to.at(c) + p0 * to.pixel;
-      for (int64_t p = 0; p < n; p++) b[p * to.pixel] = stored_as<Out>(a[p * from.pixel]);
+      some = words && last - c >= 4 && (to_columns || to_lines) ? 4 : 1;
+      if (some == 1)
+        for (int64_t p = 0; p < n; p++) b[p * to.pixel] = stored_as<Out>(a[p * from.pixel]);
+      else if (to_columns)
+        lines_to_columns(a, from.channel, b, to.pixel, n);
+      else
+        columns_to_lines(a, from.pixel, b, to.channel, n);
     }
   }
 }

@@ -91,7 +91,9 @@ void find_taps(const SmallChannelsBlocking& p, int64_t z, int64_t row, int64_t* 
 /// Whether this kernel was measured to be at least as fast as oneDNN.
 bool pays(const SmallChannelsBlocking& p, std::span<const Activation> after) {
   const bool longest = isa() == Isa::avx512;
-  if (p.across.stride > 2) return longest && p.taps() > 128;
+  constexpr int64_t kLongWindow = 128;
+  if (p.across.stride > 2)
+    return longest ? p.in == 1 || p.taps() > kLongWindow : isa() == Isa::avx2 && p.in == 1 && p.taps() > kLongWindow;
   const std::optional<vector::Unary> f = after.empty() ? std::nullopt : std::optional(after[0].f);
   if (longest) return f != vector::Unary::tanh;
   return isa() == Isa::avx2 || p.across.taps > 7 || f == vector::Unary::silu || f == vector::Unary::sigmoid ||

@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
 .PHONY: all setup demo test test-all test-models test-asan test-tsan test-random fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view pictures soak install golden docs check-ops \
-        conformance conformance-full conformance-ci conformance-docs bench bench-compile bench-compress bench-exported bench-functions bench-layers bench-loads bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan bench-gpu \
+        conformance conformance-full conformance-ci conformance-docs bench bench-choices bench-compile bench-compress bench-exported bench-functions bench-layers bench-loads bench-tables bench-tracing bench-compare bench-docs bench-accuracy bench-vulkan bench-gpu \
         bench-kernels clean
 
 all: $(BUILD)/build.ninja
@@ -258,6 +258,13 @@ bench-loads: wheel
 	@bench/setup
 	$(BENCH_VENV)/bin/python bench/loads.py --out $(BUILD)/bench/loads.json --models $(BUILD)/bench/models \
 	    $(if $(BENCH_LOADS_FLAGS),$(BENCH_LOADS_FLAGS),--page docs/performance/loads.md)
+
+## Whether `moka tune` beside busy loops chooses kernels as fast as the best. BENCH_CHOICES_FLAGS are options of bench/choices.py, for
+## example "--nets resnet50 --threads 2".
+bench-choices: $(BUILD)/build.ninja
+	cmake --build $(BUILD) -j $(JOBS) --target moka_program
+	@bench/setup --no-wheel --peers ""
+	$(BENCH_VENV)/bin/python bench/choices.py --program $(BUILD)/bin/moka --models $(BUILD)/bench/models $(BENCH_CHOICES_FLAGS)
 
 ## How far answers on all nets, float32 and float16, are from PyTorch's, about an hour at first: docs/accuracy.md. ACCURACY_FLAGS are
 ## options of accuracy.py, for example "--nets mobilenet_v2 --json".

@@ -69,6 +69,7 @@ Result<KernelCache> kernel_cache_for(const ModelConfiguration& configuration,
 }
 
 Status KernelCache::save() const {
+  if (choices && choices->timer) choices->timer->rest();
   if (!choices || !choices->has_measured()) return {};
   static std::mutex mutex;  // guards reading and replacing the file
   std::lock_guard lock(mutex);

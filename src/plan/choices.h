@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -42,17 +43,23 @@ struct Candidate {
   int threads = 1;  ///< number of threads that share its tiles
 };
 
+/// Seconds of one run; infinite for a candidate that fails.
+struct Timed {
+  double least = HUGE_VAL;     ///< the shortest run
+  double repeated = HUGE_VAL;  ///< the second shortest, so at least two runs took no longer
+};
+
 /// Measures kernels while a plan is made.
 class KernelTimer {
  public:
   virtual ~KernelTimer() = default;
-  /// Times each candidate in seconds and consumes its choice; infinite for one that fails. nullopt: other work on the
-  /// machine disturbs the measurement too much. `home`: the result layouts that other operations are planned for.
-  /// Errors: out_of_budget.
-  virtual Result<std::optional<std::vector<double>>> time(const kernel::MatchCall& call,
-                                                          std::span<Candidate> candidates,
-                                                          std::span<const kernel::Layout> home,
-                                                          const PlanOptions& options) = 0;
+  /// Times each candidate and consumes its choice. nullopt: other work on the machine disturbs the measurement too
+  /// much. `home`: the result layouts that other operations are planned for. Errors: out_of_budget.
+  virtual Result<std::optional<std::vector<Timed>>> time(const kernel::MatchCall& call, std::span<Candidate> candidates,
+                                                         std::span<const kernel::Layout> home,
+                                                         const PlanOptions& options) = 0;
+  /// Frees the memory that measurements share.
+  virtual void rest() {}
 };
 
 /// Known times of kernels, shared by all plans of a model. Thread-safe.

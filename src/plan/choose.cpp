@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "plan/choices.h"
@@ -15,7 +16,7 @@ using kernel::MatchCall;
 
 /// Work below this is finished by one thread before others wake up.
 constexpr double kParallelSeconds = 30e-6;
-/// Another kernel must take less than this part of the time of the rules' choice. A smaller gain is noise.
+/// A kernel must take less than this part of the time of another one to be preferred to it. A smaller gain is noise.
 constexpr double kWorthwhile = 0.97;
 
 /// The result of `claim` for one thread, or for all threads when they pay off.
@@ -80,6 +81,19 @@ Result<ChosenKernel> pinned(const std::string& name, MatchCall& call, const Plan
               others.empty() ? "none" : others);
 }
 
+/// The kernel to use: the rules' choice, or if that is slower, the first of those that are as fast as the fastest one.
+/// What two runs of another kernel took is compared with the shortest run of the rules' choice, so that a single
+/// measurement does not decide. `rule`: the rules' choice.
+size_t chosen_of(std::span<const Timed> times, size_t rule) {
+  double least = HUGE_VAL;
+  for (size_t i = 0; i < times.size(); i++)
+    if (i != rule) least = std::min(least, times[i].repeated);
+  if (least >= kWorthwhile * times[rule].least) return rule;
+  for (size_t i = 0; i < times.size(); i++)
+    if (i != rule && kWorthwhile * times[i].repeated <= least) return i;
+  return rule;
+}
+
 /// Replaces the rules' choice in `out` with the fastest of the device's kernels, as measured now.
 Status measure(const Device& device, const std::string& shape, MatchCall& call, const PlanOptions& options,
                ChosenKernel& out) {
@@ -104,19 +118,12 @@ Status measure(const Device& device, const std::string& shape, MatchCall& call, 
     out.by = ChosenBy::disturbed;
     return {};
   }
-  const std::vector<double>& seconds = *timed;
+  const std::vector<Timed>& times = *timed;
   Measurement m{shape, options.threads, by_rule, by_rule, {}};
-  double least = HUGE_VAL, of_rule = HUGE_VAL;
-  for (size_t i = 0; i < names.size(); i++) {
-    if (!std::isfinite(seconds[i])) continue;
-    m.times.push_back({names[i], seconds[i]});
-    if (names[i] == by_rule) of_rule = seconds[i];
-    if (seconds[i] < least) {
-      least = seconds[i];
-      m.chosen = names[i];
-    }
-  }
-  if (least > kWorthwhile * of_rule) m.chosen = by_rule;
+  for (size_t i = 0; i < names.size(); i++)
+    if (std::isfinite(times[i].least)) m.times.push_back({names[i], times[i].least});
+  if (const auto rule = std::find(names.begin(), names.end(), by_rule); rule != names.end())
+    m.chosen = names[chosen_of(times, static_cast<size_t>(rule - names.begin()))];
   if (m.chosen != by_rule) {
     Match better = ask(*kernel_of(device, m.chosen), call, options, out.threads);
     if (!better.choice) return fail(ErrorCode::internal, "kernel ", m.chosen, " refuses what it was measured for");

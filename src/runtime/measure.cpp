@@ -1,5 +1,6 @@
 #include "runtime/measure.h"
 
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #endif
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "kernel/layout.h"
 #include "plan/plan.h"
 #include "runtime/launch.h"
@@ -26,8 +28,8 @@ using kernel::KernelChoice;
 using kernel::Layout;
 using kernel::MatchCall;
 
-/// Seconds to measure all candidates of a shape. If other work disturbs it, the measurement may take kPatience times as
-/// long.
+/// Seconds to measure all candidates of a shape, without those in which other work had the processors. If other work
+/// disturbs it, the measurement may take kPatience times as long.
 constexpr double kSeconds = 30e-3;
 constexpr int kPatience = 10;
 /// A candidate is done after kFewest to kMost undisturbed runs, once its two shortest times are near each other: they
@@ -36,6 +38,8 @@ constexpr int kFewest = 3, kMost = 2000;
 constexpr double kNear = 1.05, kNearSeconds = 0.2e-6;
 /// A candidate that takes this many times as long as the fastest is not run again.
 constexpr double kHopeless = 1.5;
+/// A run of at most this many seconds can happen between two switches to other threads of a busy processor.
+constexpr double kBetweenSwitches = 1e-3;
 constexpr size_t kLine = 64;
 
 /// The processor time of one thread does not count the work of others.
@@ -43,6 +47,13 @@ double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// How often the calling thread has left its processor.
+int64_t switches() {
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nvcsw + used.ru_nivcsw;
 }
 
 /// Uniform numbers in +-[1/8, 1). Neither they nor products of two of them are denormal.
@@ -77,28 +88,61 @@ void touch(std::span<const std::byte> memory) {
   (void)kept;
 }
 
-/// The memory of one measurement, freed with it.
+/// Memory for measurements, one after the other. It is on huge pages like the memory of a plan: small pages lie where
+/// they happened to be free, which changes the times of kernels from process to process.
+class Pages {
+ public:
+  /// Forgets what was taken.
+  void reuse() { used_ = current_ = 0; }
+  void free() {
+    chunks_.clear();
+    reuse();
+  }
+  /// Aligned to a cache line. Null when memory is exhausted.
+  std::byte* take(size_t bytes) {
+    constexpr size_t kLeast = size_t{32} << 20;
+    if (bytes > SIZE_MAX / 2) return nullptr;
+    bytes = (bytes + 2 * kLine - 1) / kLine * kLine;
+    for (; current_ < chunks_.size(); current_++, used_ = 0) {
+      if (chunks_[current_].bytes - used_ < bytes) continue;
+      used_ += bytes;
+      return chunks_[current_].data.get() + used_ - bytes;
+    }
+    const size_t size = std::max(bytes, kLeast);
+    auto data = allocate_large(size);
+    if (data == nullptr) return nullptr;
+    chunks_.push_back({std::move(data), size});
+    used_ = bytes;
+    return chunks_.back().data.get();
+  }
+
+ private:
+  struct Chunk {
+    std::shared_ptr<std::byte> data;
+    size_t bytes;
+  };
+  std::vector<Chunk> chunks_;
+  size_t current_ = 0, used_ = 0;
+};
+
+/// The memory of one measurement.
 class Memory {
  public:
-  explicit Memory(size_t limit) : budget_(limit) {}
-  ~Memory() {
-    for (std::byte* p : all_) std::free(p);
-  }
+  Memory(Pages& pages, size_t limit) : pages_(pages), budget_(limit) { pages.reuse(); }
   Memory(const Memory&) = delete;
 
   /// Zeroed memory that is aligned to a cache line.
   Result<std::byte*> take(size_t bytes) {
     MOKA_TRY(budget_.take(bytes, "timing a kernel"));
-    auto* p = static_cast<std::byte*>(std::aligned_alloc(kLine, (bytes + 2 * kLine - 1) / kLine * kLine));
+    std::byte* p = pages_.take(bytes);
     if (p == nullptr) return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes to time a kernel with");
-    all_.push_back(p);
     std::memset(p, 0, bytes);
     return p;
   }
 
  private:
+  Pages& pages_;
   MemoryBudget budget_;
-  std::vector<std::byte*> all_;
 };
 
 /// The inputs of all candidates, in the layouts that the operations before produce.
@@ -252,22 +296,82 @@ constexpr double kDisturbed = 0.02;
 /// The shortest times of one candidate, with weights outside all caches or in the caches.
 struct Least {
   double first = HUGE_VAL, second = HUGE_VAL;
-  int count = 0;
-  void add(double seconds) {
+  int count = 0;  ///< runs that nothing interrupted
+  void add(double seconds, bool is_interrupted) {
     second = std::min(second, std::max(first, seconds));
     first = std::min(first, seconds);
-    count++;
+    count += !is_interrupted || seconds > kBetweenSwitches;
   }
   bool is_out(double fastest) const { return count >= kFewest && first > kHopeless * fastest; }
   bool is_settled() const { return count >= kFewest && second <= kNear * first + kNearSeconds; }
 };
 
+/// One measurement: candidates that run in turns until their times are known.
+class Race {
+ public:
+  Race(std::vector<Prepared>& prepared, int threads)
+      : prepared_(prepared), threads_(threads), least_(prepared.size()), failed_(prepared.size()) {}
+
+  /// Whether the times are known.
+  bool run() {
+    const auto start = Clock::now();
+    const double waited = this->waited();
+    for (int round = 0; round < kMost; round++) {
+      double spent = seconds_since(start);
+      if (spent > kSeconds) spent = std::max(kSeconds, spent - (this->waited() - waited) / threads_);
+      if (round > 2 * kFewest && spent >= (is_settled() ? 1 : kPatience) * kSeconds) break;
+      for (size_t i = 0; i < prepared_.size(); i++) turn(i, round % 2, round == 0);
+    }
+    return is_settled();
+  }
+
+  plan::Timed time_of(size_t i) const {
+    if (failed_[i]) return {};
+    const auto& [warm, cold] = least_[i];
+    return {(warm.first + cold.first) / 2, (warm.second + cold.second) / 2};
+  }
+
+ private:
+  double waited() const { return seconds_waited(threads_ == 1 ? Waiting::thread : Waiting::process); }
+
+  void turn(size_t i, int cold, bool is_first) {
+    Least& least = least_[i][static_cast<size_t>(cold)];
+    double& fastest = fastest_[cold];
+    if (failed_[i] || least.is_out(fastest)) return;
+    const bool alone = threads_ == 1;
+    const double before = alone ? 0 : waited();
+    const int64_t switched = alone ? switches() : 0;
+    auto seconds = prepared_[i].run(cold != 0);
+    failed_[i] = !seconds.ok();
+    if (is_first || !seconds.ok()) return;
+    if (alone)
+      least.add(*seconds, switches() != switched);
+    else if (waited() - before <= kDisturbed * *seconds)
+      least.add(*seconds, false);
+    fastest = std::min(fastest, least.first);
+  }
+
+  bool is_settled() const {
+    for (size_t i = 0; i < least_.size(); i++)
+      for (size_t cold = 0; cold < 2 && !failed_[i]; cold++)
+        if (!least_[i][cold].is_out(fastest_[cold]) && !least_[i][cold].is_settled()) return false;
+    return true;
+  }
+
+  std::vector<Prepared>& prepared_;
+  int threads_;
+  std::vector<std::array<Least, 2>> least_;
+  std::vector<bool> failed_;
+  double fastest_[2] = {HUGE_VAL, HUGE_VAL};
+};
+
 class Timer final : public plan::KernelTimer {
  public:
-  Result<std::optional<std::vector<double>>> time(const MatchCall& call, std::span<plan::Candidate> candidates,
-                                                  std::span<const Layout> home,
-                                                  const plan::PlanOptions& options) override {
-    Memory memory(options.budget ? options.budget->limit() : SIZE_MAX);
+  Result<std::optional<std::vector<plan::Timed>>> time(const MatchCall& call, std::span<plan::Candidate> candidates,
+                                                       std::span<const Layout> home,
+                                                       const plan::PlanOptions& options) override {
+    std::lock_guard lock(mutex_);  // two measurements would disturb each other
+    Memory memory(pages_, options.budget ? options.budget->limit() : SIZE_MAX);
     Inputs inputs{call, memory, {}, {}};
     MOKA_TRY(inputs.make());
     std::vector<Prepared> prepared;
@@ -276,39 +380,21 @@ class Timer final : public plan::KernelTimer {
       prepared.emplace_back(std::move(c), inputs, memory);
       MOKA_TRY(prepared.back().make(home, options.threads));
     }
-    std::vector<std::array<Least, 2>> least(prepared.size());
-    std::vector<bool> failed(prepared.size());
-    double fastest[2] = {HUGE_VAL, HUGE_VAL};
-    auto is_settled = [&](size_t i, size_t cold) {
-      return failed[i] || least[i][cold].is_out(fastest[cold]) || least[i][cold].is_settled();
-    };
-    auto settled = [&] {
-      for (size_t i = 0; i < least.size(); i++)
-        if (!is_settled(i, 0) || !is_settled(i, 1)) return false;
-      return true;
-    };
-    const auto start = Clock::now();
-    for (int round = 0; round < kMost; round++) {
-      const double spent = seconds_since(start);
-      if (round > 2 * kFewest && spent > (settled() ? 1 : kPatience) * kSeconds) break;
-      const size_t cold = static_cast<size_t>(round % 2);
-      for (size_t i = 0; i < prepared.size(); i++) {
-        if (failed[i] || least[i][cold].is_out(fastest[cold])) continue;
-        const double before = options.threads > 1 ? seconds_waited(Waiting::process) : 0;
-        auto seconds = prepared[i].run(cold != 0);
-        failed[i] = !seconds.ok();
-        if (round == 0 || !seconds.ok()) continue;
-        if (options.threads == 1 || seconds_waited(Waiting::process) - before <= kDisturbed * *seconds)
-          least[i][cold].add(*seconds);
-        fastest[cold] = std::min(fastest[cold], least[i][cold].first);
-      }
-    }
-    if (!settled()) return std::optional<std::vector<double>>();
-    std::vector<double> out;
-    for (size_t i = 0; i < least.size(); i++)
-      out.push_back(failed[i] ? HUGE_VAL : (least[i][0].first + least[i][1].first) / 2);
+    Race race(prepared, options.threads);
+    if (!race.run()) return std::optional<std::vector<plan::Timed>>();
+    std::vector<plan::Timed> out;
+    for (size_t i = 0; i < prepared.size(); i++) out.push_back(race.time_of(i));
     return std::optional(std::move(out));
   }
+
+  void rest() override {
+    std::lock_guard lock(mutex_);
+    pages_.free();
+  }
+
+ private:
+  std::mutex mutex_;
+  Pages pages_;
 };
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "devices/cpu/device.h"
@@ -190,10 +191,11 @@ TEST(Choice, ThreadsGiveTheSameBits) {
 /// Pretends that each candidate is a second faster than the one before.
 class Counter final : public plan::KernelTimer {
  public:
-  Result<std::optional<std::vector<double>>> time(const kernel::MatchCall&, std::span<plan::Candidate> candidates,
-                                                  std::span<const kernel::Layout>, const plan::PlanOptions&) override {
-    std::vector<double> out;
-    for (size_t i = candidates.size(); i > 0; i--) out.push_back(static_cast<double>(i));
+  Result<std::optional<std::vector<plan::Timed>>> time(const kernel::MatchCall&, std::span<plan::Candidate> candidates,
+                                                       std::span<const kernel::Layout>,
+                                                       const plan::PlanOptions&) override {
+    std::vector<plan::Timed> out;
+    for (size_t i = candidates.size(); i > 0; i--) out.push_back({static_cast<double>(i), static_cast<double>(i)});
     return std::optional(std::move(out));
   }
 };
@@ -201,9 +203,10 @@ class Counter final : public plan::KernelTimer {
 /// Pretends that every measurement was disturbed.
 class Disturbed final : public plan::KernelTimer {
  public:
-  Result<std::optional<std::vector<double>>> time(const kernel::MatchCall&, std::span<plan::Candidate>,
-                                                  std::span<const kernel::Layout>, const plan::PlanOptions&) override {
-    return std::optional<std::vector<double>>();
+  Result<std::optional<std::vector<plan::Timed>>> time(const kernel::MatchCall&, std::span<plan::Candidate>,
+                                                       std::span<const kernel::Layout>,
+                                                       const plan::PlanOptions&) override {
+    return std::optional<std::vector<plan::Timed>>();
   }
 };
 
@@ -308,6 +311,53 @@ TEST(Choice, WhatCouldNotBeTimedIsLeftToTheRules) {
   const auto r = c.run(choices);
   EXPECT_EQ(step_of(r, "conv").by, ChosenBy::measured);
   EXPECT_EQ(step_of(r, "conv").choice->kernel, step_of(r, "conv").measurement->times.back().kernel);
+}
+
+/// Pretends that the rules' choice takes one second, and each other candidate what it is told.
+class Told final : public plan::KernelTimer {
+ public:
+  Told(std::string rule, std::vector<plan::Timed> others) : rule_(std::move(rule)), others_(std::move(others)) {}
+  Result<std::optional<std::vector<plan::Timed>>> time(const kernel::MatchCall&, std::span<plan::Candidate> candidates,
+                                                       std::span<const kernel::Layout>,
+                                                       const plan::PlanOptions&) override {
+    std::vector<plan::Timed> out;
+    size_t next = 0;
+    names.clear();
+    for (const plan::Candidate& c : candidates) {
+      const bool is_rule = c.choice->kernel == rule_;
+      if (!is_rule) names.emplace_back(c.choice->kernel);
+      out.push_back(is_rule ? plan::Timed{1, 1} : others_.at(std::min(next++, others_.size() - 1)));
+    }
+    return std::optional(std::move(out));
+  }
+
+  std::vector<std::string> names;  ///< of the other candidates
+
+ private:
+  std::string rule_;
+  std::vector<plan::Timed> others_;
+};
+
+TEST(Choice, RepeatedTimesDecide) {
+  Conv c;
+  const std::string rule = c.measured().by_rule;
+  const auto chosen = [&](std::vector<plan::Timed> others) {
+    auto choices = std::make_shared<KernelChoices>();
+    choices->measure = KernelChoices::Measure::all;
+    auto timer = std::make_shared<Told>(rule, std::move(others));
+    choices->timer = timer;
+    const std::string kernel(step_of(c.run(choices), "conv").choice->kernel);
+    EXPECT_GE(timer->names.size(), 2u);
+    return kernel == rule
+               ? -1
+               : static_cast<int>(std::find(timer->names.begin(), timer->names.end(), kernel) - timer->names.begin());
+  };
+  EXPECT_EQ(chosen({{0.98, 0.98}}), -1);
+  EXPECT_EQ(chosen({{0.5, 0.98}}), -1);  // one short run
+  EXPECT_EQ(chosen({{0.9, 0.95}}), 0);
+  EXPECT_EQ(chosen({{0.51, 0.51}, {0.5, 0.5}}), 0);  // as fast as the second one
+  EXPECT_EQ(chosen({{0.6, 0.6}, {0.5, 0.5}}), 1);
+  EXPECT_EQ(chosen({{}, {0.5, 0.5}}), 1);  // the first one failed
 }
 
 TEST(Choice, APlantedTimeDecides) {

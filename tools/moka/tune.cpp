@@ -159,7 +159,8 @@ int tune(const TuneOptions& options, const Outputs& outputs) {
   std::unique_ptr<io::Progress> progress = std::make_unique<io::Progress>("timing kernels", 0);
   bool is_told = isatty(STDERR_FILENO) != 0;  // by the progress
   c.measuring = [&](std::string_view) {
-    if (!is_told) note("tune", "timing kernels takes up to a third of a second for each shape");
+    if (!is_told)
+      note("tune", "timing kernels takes up to a third of a second for each shape, and longer beside other work");
     is_told = true;
     if (progress) progress->advance();
   };

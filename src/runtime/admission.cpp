@@ -36,6 +36,13 @@ void Turns::give_back() {
   called->called.notify_one();
 }
 
+size_t Turns::count_waiting() const {
+  std::lock_guard lock(mutex_);
+  size_t count = 0;
+  for (const auto& [model, all] : waiting_) count += all.size();
+  return count;
+}
+
 Turns& Turns::of(const kernel::Device& device) {
   // Never destroyed: threads may predict while the process ends.
   static auto& mutex = *new std::mutex;

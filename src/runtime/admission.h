@@ -25,6 +25,7 @@ class Turns {
   /// Waits for a turn. `model`: tells models apart.
   void take(const void* model);
   void give_back();
+  size_t count_waiting() const;
   /// The turns of a device, for all models: as many as there are processors, two at least.
   static Turns& of(const kernel::Device& device);
 
@@ -33,7 +34,7 @@ class Turns {
     bool is_called = false;
     std::condition_variable called;
   };
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   int free_;
   std::map<const void*, std::deque<Waiting*>> waiting_;  ///< by model; no empty ones
   const void* last_ = nullptr;                           ///< the model that was called last

@@ -30,7 +30,8 @@ TEST(Turns, ModelsGoInTurnAndAModelInItsOrder) {
       }
       turns.give_back();
     });
-    std::this_thread::sleep_for(20ms);  // they arrive one by one
+    // They arrive one by one.
+    while (turns.count_waiting() < threads.size()) std::this_thread::yield();
   };
   for (char name : {'1', '2', '3', '4'}) wait(&a, name);
   wait(&b, 'b');

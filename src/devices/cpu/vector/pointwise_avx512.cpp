@@ -4,5 +4,6 @@
 #define MOKA_BLOCK 16
 #define MOKA_PIXELS 14
 #define MOKA_WIDE_PIXELS 9
+#define MOKA_DEPTH 0
 #include "devices/cpu/vector/pointwise.inc"
 #endif

@@ -277,14 +277,18 @@ bench-accuracy: wheel
 bench-docs:
 	$(BENCH_VENV)/bin/python bench/report.py $(BENCH_RESULTS)
 
-## Kernels beside oneDNN's, on one thread: GFLOP/s and the fraction of what multiply-adds in registers reach, about ten minutes.
-## BENCH_KERNELS_FLAGS are options of Google Benchmark, for example --benchmark_filter=resnet50.
+## Kernels beside oneDNN's, on one thread: GFLOP/s and the fractions of what multiply-adds in registers and copies in memory reach,
+## about ten minutes; then convolutions beside onnxruntime's. BENCH_KERNELS_FLAGS are options of Google Benchmark, for example
+## --benchmark_filter=resnet50; BENCH_CONVOLUTIONS_FLAGS are options of bench/convolutions/run.py, for example "--isa avx2".
 BENCH_KERNELS_FLAGS ?= --benchmark_min_time=0.5 --benchmark_counters_tabular=true
-bench-kernels:
+BENCH_CONVOLUTIONS_FLAGS ?=
+bench-kernels: wheel
 	@tools/setup --bench-kernels
 	cmake -G Ninja -S . -B $(BUILD)-bench -DCMAKE_BUILD_TYPE=Release -DMOKA_BENCHMARKS=ON -DMOKA_TESTS=OFF $(CMAKE_FLAGS)
 	cmake --build $(BUILD)-bench -j $(JOBS) --target moka_bench_kernels
 	$(BUILD)-bench/bench/kernels/moka_bench_kernels $(BENCH_KERNELS_FLAGS)
+	@bench/setup --peers onnxruntime
+	$(BENCH_VENV)/bin/python bench/convolutions/run.py --roofs $(BUILD)-bench/bench/kernels/moka_bench_kernels $(BENCH_CONVOLUTIONS_FLAGS)
 
 ## Library, headers, programs, man page and completion; PREFIX=... for another place than /usr/local, DESTDIR=... for packages.
 install: all

@@ -13,7 +13,7 @@ namespace moka::bench {
 namespace {
 
 void layer(benchmark::State& state, const char* kernel, const Conv& conv, int threads) {
-  time_layer(state, Layer::make(kernel, conv, threads), conv.flops(), threads);
+  time_layer(state, Layer::make(kernel, conv, threads), conv.flops(), conv.bytes(), threads);
 }
 
 /// oneDNN's Winograd algorithm, which the device does not use, in the layouts that oneDNN prefers.

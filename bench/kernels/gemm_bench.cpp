@@ -52,7 +52,7 @@ void product(benchmark::State& state, const Product& p, bool own) {
 
 /// With weights that come from memory, as in a net.
 void layer(benchmark::State& state, const Product& p, const char* kernel) {
-  time_layer(state, Layer::make(kernel, p, 1), p.flops(), 1);
+  time_layer(state, Layer::make(kernel, p, 1), p.flops(), p.bytes(), 1);
 }
 
 }  // namespace

@@ -129,6 +129,7 @@ std::optional<Layer> Layer::make(std::string_view kernel, const Conv& conv, int 
                          {"bias", random({conv.out}, 1, 2)},
                          {"groups", static_cast<int>(conv.groups)},
                          {"strides", ir::Tensor::i32(std::vector<int64_t>(axes, conv.stride))},
+                         {"dilations", ir::Tensor::i32(std::vector<int64_t>(axes, conv.dilation))},
                          {"pad_type", "custom"},
                          {"pad", ir::Tensor::i32(pad)}});
     if (y.ok() && *conv.after != 0) (*y)->producer()->epilogue = {{conv.after}};
@@ -152,7 +153,7 @@ double Layer::run() {
   return copy.timer.seconds;
 }
 
-void time_layer(benchmark::State& state, std::optional<Layer> layer, double flops, int threads) {
+void time_layer(benchmark::State& state, std::optional<Layer> layer, double flops, double bytes, int threads) {
   if (!layer) {
     state.SkipWithError("refused");
     return;
@@ -163,7 +164,7 @@ void time_layer(benchmark::State& state, std::optional<Layer> layer, double flop
     state.SetIterationTime(seconds);
     shortest.add(seconds);
   }
-  shortest.report(state, flops, threads);
+  shortest.report(state, flops, threads, bytes);
 }
 
 }  // namespace moka::bench

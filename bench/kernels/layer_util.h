@@ -34,7 +34,7 @@ class Layer {
   size_t next_ = 0;
 };
 
-/// Runs the operation as long as `state` asks. `flops` is the count for one run.
-void time_layer(benchmark::State& state, std::optional<Layer> layer, double flops, int threads);
+/// Runs the operation as long as `state` asks. `flops` and `bytes` are the counts for one run.
+void time_layer(benchmark::State& state, std::optional<Layer> layer, double flops, double bytes, int threads);
 
 }  // namespace moka::bench

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <vector>
 
 #include "devices/cpu/isa.h"
 
@@ -57,10 +59,27 @@ double roof() {
   return once;
 }
 
-void Shortest::report(benchmark::State& state, double flops, int threads) const {
+double memory_roof() {
+  static const double once = [] {
+    constexpr size_t kBytes = 256 << 20;  // more than caches hold
+    std::vector<char> from(kBytes, 1), to(kBytes, 2);
+    double best = 1e9;
+    for (int i = 0; i < 5; i++) {
+      const auto start = std::chrono::steady_clock::now();
+      std::memcpy(to.data(), from.data(), kBytes);
+      benchmark::DoNotOptimize(to.data());
+      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    return 2.0 * kBytes / best;
+  }();
+  return once;
+}
+
+void Shortest::report(benchmark::State& state, double flops, int threads, double bytes) const {
   state.counters["min_us"] = best_ * 1e6;
   state.counters["GFLOP/s"] = flops / best_ * 1e-9;
   state.counters["of_roof"] = flops / best_ / (roof() * threads);
+  if (bytes > 0) state.counters["of_memory"] = bytes / best_ / memory_roof();
 }
 
 }  // namespace moka::bench

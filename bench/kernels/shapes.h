@@ -21,18 +21,19 @@ struct Conv {
   int64_t groups = 1;
   const char* after = "relu";  ///< "": none
   Over over = Over::image;
+  int64_t dilation = 1;
   bool transposed() const { return over == Over::transposed; }
   int axes() const { return over == Over::line ? 1 : 2; }
   int64_t made(int axis) const {
     if (axis >= axes()) return 1;
     if (transposed()) return (size - 1) * stride + taps[axis] - 2 * pad[axis];
-    return (size + 2 * pad[axis] - taps[axis]) / stride + 1;
+    return (size + 2 * pad[axis] - (taps[axis] - 1) * dilation - 1) / stride + 1;
   }
   /// The kernel that is compared with oneDNN's `rivals`.
   const char* own() const {
-    if (over == Over::line) return "cpu.conv.line";
+    if (over == Over::line) return in < 16 ? "cpu.conv.line" : "cpu.conv.gathered";
     if (transposed()) return taps[0] == stride ? "cpu.conv_transpose.pixels" : "cpu.conv_transpose.phases";
-    if (taps[0] * taps[1] == 1) return "cpu.conv.pointwise";
+    if (taps[0] * taps[1] == 1) return stride * groups == 1 ? "cpu.conv.pointwise" : "cpu.conv.gathered";
     if (groups > 1) return in / groups > 16 ? "cpu.conv.groups" : "cpu.conv.depthwise";
     return out <= 4 ? "cpu.conv.narrow" : in < 4 ? "cpu.conv.small_channels" : "cpu.conv.winograd";
   }
@@ -45,11 +46,16 @@ struct Conv {
   std::string name() const {
     return cat(net, "/", transposed() ? "transposed_" : "", in, "_", out, "_", size,
                taps[0] == 3 && taps[1] == 3 ? "" : cat("_taps", taps[0], "x", taps[1]),
-               stride == 1 ? "" : cat("_every", stride), groups == 1 ? "" : cat("_groups", groups),
-               *after == 0 ? "" : "_", after);
+               stride == 1 ? "" : cat("_every", stride), dilation == 1 ? "" : cat("_dilation", dilation),
+               groups == 1 ? "" : cat("_groups", groups), *after == 0 ? "" : "_", after);
   }
   int64_t weights() const { return in / groups * out * taps[0] * taps[1]; }
   int64_t results() const { return out * made(0) * made(1); }
+  /// What must be read and written once.
+  double bytes() const {
+    const int64_t read = in * (axes() == 1 ? size : size * size);
+    return static_cast<double>(sizeof(float)) * static_cast<double>(weights() + results() + read);
+  }
   /// Floating-point operations of the definition, independent of the kernel's algorithm.
   double flops() const {
     return 2.0 * static_cast<double>(weights() * (transposed() ? size * size : made(0) * made(1)));
@@ -143,6 +149,18 @@ inline const std::vector<Conv> kConvolutions{
     {"resnet50", 512, 128, 28, {1, 1}, 1, {0, 0}, 1, "relu"},
     {"resnet50", 1024, 256, 14, {1, 1}, 1, {0, 0}, 1, "relu"},
     {"resnet50", 512, 2048, 7, {1, 1}, 1, {0, 0}, 1, "relu"},
+    {"resnet50", 64, 256, 56, {1, 1}, 1, {0, 0}, 1, ""},
+    {"mobilenet_v2", 320, 1280, 14, {1, 1}, 1, {0, 0}, 1, "relu6"},
+    {"convnext", 1280, 320, 14, {1, 1}, 1, {0, 0}, 1, ""},
+    {"mobileone", 448, 1792, 7, {1, 1}, 1, {0, 0}, 1, "relu"},
+    {"resnet50", 256, 512, 56, {1, 1}, 2, {0, 0}, 1, ""},
+    {"shufflenet", 480, 480, 28, {1, 1}, 1, {0, 0}, 3, ""},
+    {"ecapa_tdnn", 1536, 1536, 200, {1, 1}, 1, {0, 0}, 1, "relu", Over::line},
+    {"ecapa_tdnn", 128, 128, 200, {3, 1}, 1, {4, 0}, 1, "relu", Over::line, 4},
+    {"hifigan", 64, 64, 4096, {11, 1}, 1, {25, 0}, 1, "", Over::line, 5},
+    {"hifigan", 32, 32, 8192, {7, 1}, 1, {9, 0}, 1, "", Over::line, 3},
+    {"wav2vec2", 512, 512, 3200, {3, 1}, 2, {0, 0}, 1, "", Over::line},
+    {"wav2vec2", 768, 768, 199, {127, 1}, 1, {63, 0}, 16, "", Over::line},
     {"efficientnet", 32, 32, 112, {3, 3}, 1, {1, 1}, 32, "silu"},
     {"efficientnet", 96, 96, 112, {3, 3}, 2, {1, 1}, 96, "silu"},
     {"efficientnet", 144, 144, 56, {5, 5}, 2, {2, 2}, 144, "silu"},
@@ -194,6 +212,9 @@ inline const std::vector<Conv> kConvolutions{
 struct Product {
   int64_t rows, columns, depth;
   double flops() const { return 2.0 * static_cast<double>(rows * columns * depth); }
+  double bytes() const {
+    return static_cast<double>(sizeof(float)) * static_cast<double>(rows * depth + depth * columns + rows * columns);
+  }
 };
 
 inline const std::vector<Product> kProducts{{256, 256, 256},  {255, 251, 257},  {100, 100, 100},  {196, 64, 64},

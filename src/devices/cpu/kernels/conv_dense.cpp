@@ -4,6 +4,7 @@
 #include "devices/cpu/common/activations.h"
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/dense.h"
+#include "devices/cpu/vector/gemm.h"
 #include "ops/common/window.h"
 
 /// Convolutions with any window. A tile is a run of output pixels, which may span rows. A table says for each tap and
@@ -56,19 +57,17 @@ struct DenseBlocking {
 /// Packs weights as [group][panel][block of input channels][tap][channel][width].
 void pack_weights(const DenseBlocking& p, const float* w, float* to) {
   const int64_t taps = p.taps(), block = dense().block;
+  std::vector<float> rows(static_cast<size_t>(block * taps * kMostDensePanel));  // [channel][tap][width]
   for (int64_t group = 0; group < p.w.groups; group++, w += p.out * p.in * taps)
     for (int64_t panel = 0; panel < p.panels_of_group(); panel++) {
       const int64_t first = p.column(panel), width = p.width(panel), columns = std::min(width, p.out - first);
       for (int64_t begin = 0; begin < p.in; begin += block) {
         const int64_t channels = std::min(block, p.in - begin);
-        for (int64_t c = 0; c < channels; c++)
-          for (int64_t tap = 0; tap < taps; tap++) {
-            const float* from = w + (first * p.in + begin + c) * taps + tap;
-            float* row = to + (tap * channels + c) * width;
-            for (int64_t o = 0; o < columns; o++) row[o] = from[o * p.in * taps];
-            std::fill(row + columns, row + width, 0.0f);
-          }
-        to += channels * taps * width;
+        vector::gemm().pack_panel(w + (first * p.in + begin) * taps, p.in * taps, channels * taps, columns, width,
+                                  rows.data(), nullptr);
+        for (int64_t tap = 0; tap < taps; tap++)
+          for (int64_t c = 0; c < channels; c++, to += width)
+            std::copy_n(rows.data() + (c * taps + tap) * width, width, to);
       }
     }
 }

@@ -34,6 +34,8 @@ struct Conv {
     if (over == Over::line) return in < 16 ? "cpu.conv.line" : "cpu.conv.gathered";
     if (transposed()) return taps[0] == stride ? "cpu.conv_transpose.pixels" : "cpu.conv_transpose.phases";
     if (taps[0] * taps[1] == 1) return stride * groups == 1 ? "cpu.conv.pointwise" : "cpu.conv.gathered";
+    if (in >= 16 && taps[0] % 2 == 0) return "cpu.conv.dense";
+    if (groups > 1 && in / groups % 16 == 0) return "cpu.conv.dense";
     if (groups > 1) return in / groups > 16 ? "cpu.conv.groups" : "cpu.conv.depthwise";
     return out <= 4 ? "cpu.conv.narrow" : in < 4 ? "cpu.conv.small_channels" : "cpu.conv.winograd";
   }
@@ -183,6 +185,16 @@ inline const std::vector<Conv> kConvolutions{
     {"regnet", 440, 440, 14, {3, 3}, 2, {1, 1}, 55},
     {"resnext", 128, 128, 56, {3, 3}, 1, {1, 1}, 32},
     {"resnext", 256, 256, 28, {3, 3}, 1, {1, 1}, 32},
+    {"resnet50", 512, 1024, 28, {1, 1}, 2, {0, 0}, 1, ""},
+    {"resnet50", 1024, 2048, 14, {1, 1}, 2, {0, 0}, 1, ""},
+    {"convnext", 96, 192, 56, {2, 2}, 2, {0, 0}, 1, ""},
+    {"convnext", 384, 768, 14, {2, 2}, 2, {0, 0}, 1, ""},
+    {"segformer", 64, 64, 64, {4, 4}, 4, {0, 0}, 1, ""},
+    {"nfnet", 384, 384, 14, {3, 3}, 1, {1, 1}, 6, ""},
+    {"nfnet", 128, 128, 28, {3, 3}, 1, {1, 1}, 2, ""},
+    {"resnext", 1024, 1024, 7, {3, 3}, 1, {1, 1}, 32},
+    {"wav2vec2", 512, 512, 799, {3, 1}, 2, {0, 0}, 1, "gelu", Over::line},
+    {"wav2vec2", 768, 768, 49, {128, 1}, 1, {64, 0}, 16, "gelu", Over::line},
     {"denoiser", 4, 1, 720, {5, 5}},
     {"denoiser", 16, 3, 480},
     {"sound", 1, 1, 16000, {257, 1}, 1, {128, 0}, 1, "", Over::line},

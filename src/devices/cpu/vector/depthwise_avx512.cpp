@@ -1,7 +1,0 @@
-#if defined(__x86_64__)
-#define MOKA_DEPTHWISE depthwise_avx512
-#define MOKA_LANES 16
-#define MOKA_BLOCK 16
-#define MOKA_PIXELS 14
-#include "devices/cpu/vector/depthwise.inc"
-#endif

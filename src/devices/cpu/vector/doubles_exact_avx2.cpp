@@ -1,4 +1,0 @@
-#if defined(__x86_64__)
-#define MOKA_DOUBLE_LOOPS exact_double_loops_avx2
-#include "devices/cpu/vector/doubles.inc"
-#endif

@@ -1,8 +1,0 @@
-#if defined(__x86_64__)
-#define MOKA_GEMM gemm_avx512
-#define MOKA_LANES 16
-#define MOKA_ROWS 14
-#define MOKA_WIDE_ROWS 8
-#define MOKA_DEPTH 512
-#include "devices/cpu/vector/gemm.inc"
-#endif

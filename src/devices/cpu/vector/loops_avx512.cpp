@@ -1,4 +1,0 @@
-#if defined(__x86_64__)
-#define MOKA_LOOPS loops_avx512
-#include "devices/cpu/vector/loops.inc"
-#endif

@@ -1,2 +1,0 @@
-#define MOKA_LOOPS loops_base
-#include "devices/cpu/vector/loops.inc"

@@ -1,6 +1,0 @@
-#if defined(__x86_64__)
-#define MOKA_WINOGRADS winograds_avx2
-#define MOKA_LANES 8
-#define MOKA_BLOCK 8
-#include "devices/cpu/vector/winograd.inc"
-#endif

@@ -334,6 +334,54 @@ TEST(Stored, PointwisePacksHalves) {
       }
 }
 
+/// Integers with scales are packed as bytes, at most 0.4 of float32's memory, and give the same bits.
+TEST(Stored, ScaledIntegersPackBytes) {
+  if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "needs vectors that widen bytes fast";
+  struct Case {
+    int64_t rows, depth, made;
+    bool image;
+  };
+  const Case cases[] = {{70, 704, 96, false},  {9, 1024, 130, false}, {200, 768, 770, false}, {300, 64, 640, false},
+                        {1, 64, 48, true},     {49, 320, 72, true},   {300, 96, 112, true},   {1500, 160, 40, true},
+                        {196, 1024, 56, true}, {25, 32, 24, true}};
+  for (DType type : {DType::int8, DType::uint8, DType::int4, DType::uint4})
+    for (const bool by_block : {false, true})
+      for (const Case& c : cases)
+        for (int threads : {1, 2}) {
+          SCOPED_TRACE(
+              cat(type, by_block ? " in blocks: " : ": ", c.rows, " x ", c.depth, " x ", c.made, ", ", threads));
+          const int64_t groups = by_block ? c.depth / 32 : 1;
+          Shape shape{c.made, c.depth}, blocks{c.made, groups};
+          for (int i = 0; i < 2 && c.image; i++) shape.push_back(1), blocks.push_back(1);
+          const Tensor stored = codes(type, shape);
+          devices_test::Run runs[2];
+          for (const bool is_stored : {false, true}) {
+            Graph g(Opset::ios18);
+            const Tensor scale = g.random(blocks, 0.01f, 0.1f), offset = g.random(blocks, -3, 3);
+            Tensor wide = Tensor::zeros(DType::fp32, shape).value();
+            for (int64_t i = 0; i < shape.count(); i++) {
+              const auto at = static_cast<size_t>(i / (c.depth / groups));
+              const float zero = type == DType::int8 ? 0 : offset.as<float>()[at];
+              wide.mut<float>()[static_cast<size_t>(i)] =
+                  (static_cast<float>(load_f64(stored.view(), i)) - zero) * scale.as<float>()[at];
+            }
+            std::vector<NamedArg> args{{"data", stored}, {"scale", scale}};
+            if (type != DType::int8) args.emplace_back("offset", offset);
+            Value* w = is_stored ? g.op("constexpr_blockwise_shift_scale", std::move(args)) : g.constant(wide);
+            Value* y = c.image ? g.op("conv", {{"x", g.input({1, c.depth, c.rows, 1})}, {"weight", w}})
+                               : g.op("linear", {{"x", g.input({c.rows, c.depth})}, {"weight", w}});
+            ASSERT_NE(y, nullptr);
+            g.function().body().set_outputs({y});
+            auto got = run(g.function(), g.inputs(), true, threads, 2);
+            ASSERT_TRUE(got.ok()) << got.error().to_string();
+            runs[is_stored] = std::move(*got);
+          }
+          EXPECT_TRUE(runs[1].has("packed as integers)")) << runs[1].kernels;
+          EXPECT_LE(10 * runs[1].constants->packed_bytes(), 4 * runs[0].constants->packed_bytes());
+          EXPECT_EQ(std::memcmp(runs[0].outputs[0].data(), runs[1].outputs[0].data(), runs[0].outputs[0].bytes()), 0);
+        }
+}
+
 /// An operation that the kernels for stored weights refuse runs as it does without low_memory.
 TEST(Stored, OthersArePacked) {
   Graph g;

@@ -87,6 +87,21 @@ void pack_halves(const ConstantProduct& p, const Panels& panels, const LoadValue
   }
 }
 
+void pack_bytes(const ConstantProduct& p, const Panels& panels, std::byte* to, std::vector<float>& squares) {
+  const vector::Gemm& g = *panels.gemm;
+  std::vector<float> values(static_cast<size_t>(g.panel * p.depth)), made(values.size());
+  for (int64_t j = 0; j < p.made; j += g.panel) {
+    const int64_t wide = std::min(g.panel, p.made - j), width = (wide + g.lanes - 1) / g.lanes * g.lanes;
+    const auto pack = [&](const float* from, int64_t depth, float* at) {
+      g.pack_panel(from, depth, depth, wide, width, at, nullptr);
+    };
+    panels.as_bytes->pack(j, wide, width, panels.padded(p), pack, to);
+    if (squares.empty()) continue;
+    panels.as_bytes->values(j * p.depth, wide * p.depth, values.data());
+    g.pack_panel(values.data(), p.depth, p.depth, wide, width, made.data(), squares.data() + j);
+  }
+}
+
 }  // namespace
 
 std::optional<ConstantProduct> constant_product(const MatchCall& m, std::string& refusal) {
@@ -117,17 +132,19 @@ bool spares_products(const ConstantProduct& p, int64_t rows, int64_t pairs) {
 }
 
 Panels halved_panels(const MatchCall& m, const ConstantProduct& p) {
-  return {&vector::gemm(), stores_halves(m, p.weights), p.made / vector::gemm().panel / 2};
+  return {&vector::gemm(), stores_halves(m, p.weights), p.made / vector::gemm().panel / 2,
+          p.row_step == 1 ? ByteWeights::of(m, p.weights, p.made, p.depth) : nullptr};
 }
 
 Panels panels_of(const MatchCall& m, const ConstantProduct& p) {
   const Panels halved = halved_panels(m, p);
   if (p.depth % 2 == 0 && p.depth >= 4 && spares_products(p, kHalvedRows, halved.pairs)) return halved;
-  return {&vector::gemm_for(p.made), halved.as_half, 0};
+  return {&vector::gemm_for(p.made), halved.as_half, 0, halved.as_bytes};
 }
 
 int64_t PackedPanels::scratch_floats() const {
   const int64_t panel = panels.gemm->panel * depth;
+  if (panels.as_bytes) return panel;
   return std::max(panels.scratch_floats(), unpacked ? panel + unpacked->room(panel) : 0);
 }
 
@@ -140,6 +157,9 @@ PanelPair PackedPanels::pair(int64_t pair, float* room) const {
   const int64_t panel = panels.gemm->panel, column = 2 * pair * panel;
   if (const std::byte* packed = bytes.get(); packed != nullptr) {
     const bool alike_columns = reinterpret_cast<const float*>(packed + alike)[pair] != 0;
+    for (int64_t i = 0; i < 2 && panels.as_bytes; i++)
+      panels.as_bytes->widen(packed, column + i * panel, panel, panels.padded(product), room + i * panel * depth);
+    if (panels.as_bytes) return {room, nullptr, alike_columns};
     return panels.as_half ? PanelPair{nullptr, halves(column), alike_columns}
                           : PanelPair{floats(column), nullptr, alike_columns};
   }
@@ -154,8 +174,11 @@ void PackedPanels::multiply_unpacked(const float* a, int64_t a_step, int64_t col
   const vector::Gemm& g = *panels.gemm;
   float* const room = scratch + g.panel * depth;
   for (int64_t j = 0; j < n; j += g.panel) {
-    const int64_t wide = std::min(g.panel, n - j);
-    pack_panel(column + j, wide, scratch, nullptr, room);
+    const int64_t wide = std::min(g.panel, n - j), width = (wide + g.lanes - 1) / g.lanes * g.lanes;
+    if (panels.as_bytes)
+      panels.as_bytes->widen(bytes.get(), column + j, width, panels.padded(product), scratch);
+    else
+      pack_panel(column + j, wide, scratch, nullptr, room);
     g.multiply(a, a_step, scratch, rows, wide, depth, c + j, c_step, bias == nullptr ? nullptr : bias + j, add);
   }
 }
@@ -163,7 +186,7 @@ void PackedPanels::multiply_unpacked(const float* a, int64_t a_step, int64_t col
 void PackedPanels::multiply(const float* a, int64_t a_step, int64_t column, int64_t rows, int64_t n, float* c,
                             int64_t c_step, const float* bias, bool add, float* scratch) const {
   const vector::Gemm& g = *panels.gemm;
-  if (bytes.get() == nullptr)
+  if (bytes.get() == nullptr || panels.as_bytes)
     multiply_unpacked(a, a_step, column, rows, n, c, c_step, bias, add, scratch);
   else if (panels.as_half)
     g.multiply_halves(a, a_step, halves(column), rows, n, depth, c, c_step, bias, add, scratch);
@@ -196,6 +219,13 @@ std::shared_ptr<const PackedPanels> packed_panels(KernelChoice& c, const MatchCa
     const auto finish = [&](std::byte* to) {
       write_alike(panels, squares, reinterpret_cast<float*>(to + panels.weight_bytes(p)));
     };
+    if (const auto& of = panels.as_bytes; of) {
+      packed->bytes.set(MOKA_TRY(of->packed(context, p.weights, key, bytes, [&](std::byte* to) {
+        pack_bytes(p, panels, to, squares);
+        finish(to);
+      })));
+      return {};
+    }
     if (panels.as_half) {
       packed->bytes.set(MOKA_TRY(
           pack_from_halves(context, *stored, p.weights, key, bytes, [&](const LoadValues& load, std::byte* to) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "devices/cpu/common/byte_weights.h"
 #include "devices/cpu/common/common.h"
 #include "devices/cpu/common/file_weights.h"
 #include "devices/cpu/vector/gemm.h"
@@ -25,15 +26,18 @@ struct Panels {
   /// Pairs of adjacent panels for kernels/gemm_strassen.cpp. After the panels there is one float per pair: 1 if the
   /// columns of both panels have similar magnitudes, so that they may be added, else 0.
   int64_t pairs = 0;
+  std::shared_ptr<const ByteWeights> as_bytes = nullptr;  ///< packed as the integers that the file stores
 
+  int64_t padded(const ConstantProduct& p) const { return count(p) / p.depth; }
   int64_t count(const ConstantProduct& p) const { return vector::packed_count(*gemm, p.depth, p.made); }
   size_t weight_bytes(const ConstantProduct& p) const {
+    if (as_bytes) return (as_bytes->bytes(padded(p)) + sizeof(float) - 1) / sizeof(float) * sizeof(float);
     return static_cast<size_t>(count(p)) * (as_half ? sizeof(uint16_t) : sizeof(float));
   }
   size_t bytes(const ConstantProduct& p) const { return weight_bytes(p) + static_cast<size_t>(pairs) * sizeof(float); }
   /// Scratch memory for products of packed weights.
   int64_t scratch_floats() const { return as_half ? gemm->widened() : 0; }
-  std::string note() const { return as_half ? "packed as float16" : ""; }
+  std::string note() const { return as_half ? "packed as float16" : as_bytes ? "packed as integers" : ""; }
 };
 Panels panels_of(const MatchCall& m, const ConstantProduct& p);
 Panels halved_panels(const MatchCall& m, const ConstantProduct& p);  ///< with as many pairs as possible
@@ -61,7 +65,9 @@ struct PackedPanels {
   /// Pair number `pair`. If `prepare` has not packed it, this packs it into `room` as floats.
   PanelPair pair(int64_t pair, float* room) const;
   /// The floats of `room` that `pair` needs.
-  int64_t pair_floats() const { return unpacked ? (is_by_column() ? 3 : 2) * panels.gemm->panel * depth : 0; }
+  int64_t pair_floats() const {
+    return unpacked || panels.as_bytes ? (is_by_column() ? 3 : 2) * panels.gemm->panel * depth : 0;
+  }
   /// The floats of `scratch` that `multiply` needs.
   int64_t scratch_floats() const;
   /// As Gemm::multiply, with n columns from the first column of a panel on.
@@ -72,7 +78,7 @@ struct PackedPanels {
   bool is_by_column() const { return product.row_step == 1; }
   /// Packs the columns of one panel, which may be the last. `room` is for weights that are widened first.
   void pack_panel(int64_t column, int64_t wide, float* to, float* squares, float* room) const;
-  /// Packs one panel at a time into `scratch`.
+  /// Packs or widens one panel at a time into `scratch`.
   void multiply_unpacked(const float* a, int64_t a_step, int64_t column, int64_t rows, int64_t n, float* c,
                          int64_t c_step, const float* bias, bool add, float* scratch) const;
 };

@@ -1,6 +1,7 @@
 #include "devices/cpu/common/stored_value.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ops/common/nn_weights.h"
 #include "ops/common/packed.h"
@@ -35,33 +36,78 @@ void each_run(const ir::Shape& shape, const ir::Shape& blocks, int64_t first, in
   }
 }
 
-/// The elements as floats.
-void load_elements(const kernel::StoredConstant& s, int64_t first, int64_t n, float* to) {
-  const ir::DType type = s.elements.dtype();
-  const auto* bytes = static_cast<const std::byte*>(s.elements.data());
-  if (!s.in_network_format || ir::bits(type) == 8) return ops::load_floats(s.elements.view(), first, n, to);
-  if (ir::is_float(type))
-    return ops::load_unaligned(bytes + first * ir::bits(type) / 8, type == ir::DType::fp16, n, to);
-  constexpr int64_t kBlock = 256;
-  uint8_t codes[kBlock];
-  for (int64_t at = 0; at < n; at += kBlock) {
-    const int64_t some = std::min(kBlock, n - at);
-    ops::unpack_high_first(reinterpret_cast<const uint8_t*>(bytes), ir::bits(type), first + at, some, codes);
-    for (int64_t i = 0; i < some; i++) to[at + i] = static_cast<float>(codes[i]);
+constexpr int kCodes = 256;
+
+/// Writes the value of each code of an integer type: an entry of the table, or the integer itself.
+void write_values(ir::DType type, const float* table, int64_t entries, float* values) {
+  const int codes = 1 << ir::bits(type);
+  for (int code = 0; code < codes; code++) {
+    if (table != nullptr)
+      values[code] = code < entries ? table[code] : 0;
+    else if (type == ir::DType::int8 || type == ir::DType::int4)
+      values[code] = static_cast<float>((code ^ codes / 2) - codes / 2);
+    else
+      values[code] = static_cast<float>(code);
   }
+}
+
+/// Codes [first, first + n).
+void load_codes(const kernel::StoredConstant& s, const float* values, int64_t first, int64_t n, float* to) {
+  const auto* bytes = static_cast<const uint8_t*>(s.elements.data());
+  uint8_t codes[kCodes];
+  for (int64_t at = 0; at < n; at += kCodes) {
+    const int64_t some = std::min<int64_t>(kCodes, n - at);
+    (s.in_network_format ? ops::unpack_high_first : ops::unpack_bits)(bytes, ir::bits(s.elements.dtype()), first + at,
+                                                                      some, codes);
+    for (int64_t i = 0; i < some; i++) to[at + i] = values[codes[i]];
+  }
+}
+
+/// Looks `kEach` elements up by their byte.
+template <int kEach>
+void load_bytes(const kernel::StoredConstant& s, const float* values, int64_t first, int64_t n, float* to) {
+  constexpr int kBits = 8 / kEach, kMask = (1 << kBits) - 1;
+  const auto* bytes = static_cast<const uint8_t*>(s.elements.data());
+  float of[kCodes][kEach];
+  for (int byte = 0; byte < kCodes; byte++)
+    for (int i = 0; i < kEach; i++)
+      of[byte][i] = values[byte >> (s.in_network_format ? kEach - 1 - i : i) * kBits & kMask];
+  const int64_t begin = (first + kEach - 1) / kEach * kEach, end = (first + n) / kEach * kEach;
+  load_codes(s, values, first, begin - first, to);
+  for (int64_t i = begin; i < end; i += kEach) std::memcpy(to + i - first, of[bytes[i / kEach]], sizeof of[0]);
+  load_codes(s, values, end, first + n - end, to + end - first);
+}
+
+/// Elements [first, first + n) before they are scaled. They share a table, or have none.
+void load_values(const kernel::StoredConstant& s, const float* table, int64_t entries, int64_t first, int64_t n,
+                 float* to) {
+  constexpr int64_t kMany = 2048;
+  const ir::DType type = s.elements.dtype();
+  const int bits = ir::bits(type);
+  if (ir::is_float(type)) {
+    if (!s.in_network_format) return ops::load_floats(s.elements.view(), first, n, to);
+    const auto* bytes = static_cast<const std::byte*>(s.elements.data());
+    return ops::load_unaligned(bytes + first * bits / 8, type == ir::DType::fp16, n, to);
+  }
+  float values[kCodes];
+  write_values(type, table, entries, values);
+  if (n >= kMany && bits == 1) return load_bytes<8>(s, values, first, n, to);
+  if (n >= kMany && bits == 2) return load_bytes<4>(s, values, first, n, to);
+  if (n >= kMany && bits == 4) return load_bytes<2>(s, values, first, n, to);
+  load_codes(s, values, first, n, to);
 }
 
 }  // namespace
 
 void stored_values(const kernel::StoredConstant& s, int64_t first, int64_t n, float* to) {
   const ir::Shape& shape = s.elements.shape();
-  load_elements(s, first, n, to);
-  if (!s.table.empty_handle()) {
+  if (s.table.empty_handle()) {
+    load_values(s, nullptr, 0, first, n, to);
+  } else {
     const ir::Shape& blocks = s.table.shape();
     const int64_t entries = blocks[blocks.rank() - 1];
     each_run(shape, blocks, first, n, [&](int64_t block, int64_t from, int64_t end) {
-      const float* table = s.table.as<float>().data() + block * entries;
-      for (int64_t i = from; i < end; i++) to[i] = table[static_cast<size_t>(to[i])];
+      load_values(s, s.table.as<float>().data() + block * entries, entries, first + from, end - from, to + from);
     });
   }
   if (s.scale.empty_handle()) return;

@@ -3,6 +3,7 @@
 
 #include "base/half.h"
 #include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/byte_weights.h"
 #include "devices/cpu/common/file_weights.h"
 #include "devices/cpu/common/half_weights.h"
 #include "devices/cpu/kernels/family.h"
@@ -18,6 +19,7 @@ using ops::Window;
 using vector::pointwise;
 
 constexpr int64_t kMostPanel = 48;
+constexpr int64_t kManyPixels = 192;   // pixels at least for which a panel of bytes is widened, if there are as many
 constexpr int64_t kFinished = 8 * 14;  // pixels of a panel that stay in the L1 cache until the epilogues are applied
 
 struct PointwiseBlocking {
@@ -40,6 +42,7 @@ struct PointwiseBlocking {
   }
   int64_t first_panel(int64_t part) const { return panels() * part / parts; }
   int64_t first_pixel(int64_t chunk) const { return chunk == chunks ? pixels : pixels / unit * chunk / chunks * unit; }
+  int64_t columns() const { return out_groups * pointwise().block; }
   int64_t weight_count() const { return out_groups * pointwise().block * in; }
 };
 
@@ -69,13 +72,26 @@ void pack_halves(const PointwiseBlocking& p, const LoadValues& load, uint16_t* t
   }
 }
 
-/// Weights that `prepare` packs, as float16 if the file stores them so.
+void pack_bytes(const PointwiseBlocking& p, const ByteWeights& weights, std::byte* to) {
+  for (int64_t panel = 0; panel < p.panels(); panel++) {
+    const int64_t column = p.column(panel), width = p.width(panel);
+    const auto pack = [&](const float* from, int64_t depth, float* made) {
+      PointwiseBlocking part = p;
+      part.in = depth;
+      pack_panel(part, panel, from, made);
+    };
+    weights.pack(column, std::min(width, p.out - column), width, p.columns(), pack, to);
+  }
+}
+
+/// Weights that `prepare` packs, as float16 or as integers if the file stores them so.
 struct PackedWeights {
   bool as_half = false;
+  std::shared_ptr<const ByteWeights> as_bytes;
   PackedBytes bytes;
   std::optional<FileWeights> unpacked;  ///< read until they are packed
 
-  int64_t element() const { return as_half ? sizeof(uint16_t) : sizeof(float); }
+  int64_t element() const { return as_bytes ? 1 : as_half ? sizeof(uint16_t) : sizeof(float); }
   template <class T>
   const T* at(int64_t i) const {
     return reinterpret_cast<const T*>(bytes.get()) + i;
@@ -86,10 +102,11 @@ std::shared_ptr<const PackedWeights> packed_weights(KernelChoice& c, const Match
                                                     int arg) {
   auto packed = std::make_shared<PackedWeights>();
   packed->as_half = stores_halves(m, arg);
+  packed->as_bytes = ByteWeights::of(m, arg, p.out, p.in);
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(arg)] = true;
-  if (packed->as_half) {
-    c.note = "packed as float16";
+  if (packed->as_half || packed->as_bytes) {
+    c.note = packed->as_half ? "packed as float16" : "packed as integers";
     c.thread_scratch = static_cast<size_t>(kMostPanel * p.in) * sizeof(float);
   }
   packed->unpacked = FileWeights::of(m, arg);
@@ -102,6 +119,11 @@ std::shared_ptr<const PackedWeights> packed_weights(KernelChoice& c, const Match
   const auto count = static_cast<size_t>(p.weight_count());
   auto stored = packed->as_half ? m.stored_in_any_format(arg) : std::nullopt;
   c.prepare = [=, key = std::move(key), stored = std::move(stored)](kernel::PrepareContext& context) -> Status {
+    if (const ByteWeights* of = packed->as_bytes.get(); of != nullptr) {
+      packed->bytes.set(MOKA_TRY(
+          of->packed(context, arg, key, of->bytes(p.columns()), [&](std::byte* to) { pack_bytes(p, *of, to); })));
+      return {};
+    }
     if (packed->as_half) {
       packed->bytes.set(MOKA_TRY(pack_from_halves(
           context, *stored, arg, cat(key, " as float16"), count * sizeof(uint16_t),
@@ -191,10 +213,12 @@ Match match_pointwise(const MatchCall& given) {
     const bool is_packed = weights->bytes.get() != nullptr;
     for (int64_t t = args.begin, next; t < args.end; t = next) {
       const int64_t chunk = t % p.chunks, part = t / p.chunks % p.parts, image = t / p.chunks / p.parts;
-      // Several chunks share panels that are packed now.
-      const int64_t chunks = is_packed ? 1 : std::min(p.chunks - chunk, args.end - t);
+      // Several chunks share panels that are packed or widened now.
+      const int64_t most = std::min(p.chunks - chunk, args.end - t), first = p.first_pixel(chunk);
+      int64_t chunks = is_packed ? 1 : most;
+      while (weights->as_bytes && chunks < most && p.first_pixel(chunk + chunks) - first < kManyPixels) chunks++;
       next = t + chunks;
-      const int64_t first = p.first_pixel(chunk), pixels = p.first_pixel(chunk + chunks) - first;
+      const int64_t pixels = p.first_pixel(chunk + chunks) - first;
       for (int64_t panel = p.first_panel(part); panel < p.first_panel(part + 1); panel++) {
         const int64_t width = p.width(panel), column = p.column(panel);
         vector::Pointwise::Call call;
@@ -210,6 +234,9 @@ Match match_pointwise(const MatchCall& given) {
                      weights->unpacked->read(column * p.in, channels * p.in, call.widened + kMostPanel * p.in),
                      call.widened);
           call.ahead = call.widened;
+        } else if (weights->as_bytes) {
+          weights->as_bytes->widen(weights->bytes.get(), column, width, p.columns(), call.widened);
+          call.ahead = weights->at<uint8_t>((column + width) * p.in);
         } else if (weights->as_half) {
           call.halves = weights->at<uint16_t>(column * p.in);
           call.ahead = weights->at<uint16_t>((column + width) * p.in);

@@ -11,10 +11,11 @@ namespace {
 
 using vector::Gemm;
 
-constexpr int64_t kGemmChunk = 192;  // columns per tile at most: a multiple of both panel widths
-constexpr int64_t kGemmRows = 128;   // rows per tile at most; each panel reads them again
-constexpr int64_t kLeastRows = 48;   // rows per tile at least, when rows are divided to give every thread work
-constexpr int kTilesOfThread = 4;    // enough tiles that threads finish at about the same time
+constexpr int64_t kGemmChunk = 192;    // columns per tile at most: a multiple of both panel widths
+constexpr int64_t kGemmRows = 128;     // rows per tile at most; each panel reads them again
+constexpr int64_t kWidenedRows = 256;  // the same if each tile widens its panels
+constexpr int64_t kLeastRows = 48;     // rows per tile at least, when rows are divided to give every thread work
+constexpr int kTilesOfThread = 4;      // enough tiles that threads finish at about the same time
 
 Match match(const MatchCall& given, std::string_view name) {
   std::string refusal;
@@ -27,7 +28,8 @@ Match match(const MatchCall& given, std::string_view name) {
   const Panels panels = panels_of(given, *product);
   const Gemm& g = *panels.gemm;
   const auto in = static_cast<size_t>(x);
-  int64_t blocks = (rows + kGemmRows - 1) / kGemmRows, chunk = kGemmChunk, chunks = (made + chunk - 1) / chunk;
+  const int64_t most = panels.as_bytes ? kWidenedRows : kGemmRows;
+  int64_t blocks = (rows + most - 1) / most, chunk = kGemmChunk, chunks = (made + chunk - 1) / chunk;
   if (const int64_t wanted = m.threads > 1 ? kTilesOfThread * m.threads : 0; blocks * chunks < wanted) {
     blocks = std::max(blocks, std::min((wanted + chunks - 1) / chunks, rows / kLeastRows));
     chunk = std::clamp(made * blocks / wanted / g.panel * g.panel, g.panel, kGemmChunk);

@@ -64,4 +64,5 @@ moka_vector_kernel(small_channels ${all_sets} DEFINES MOKA_SMALL_CHANNELS small_
   NUMBERS_base PIXELS=6 NUMBERS_avx2 PIXELS=6 NUMBERS_avx512 PIXELS=14)
 moka_vector_kernel(strassen ${all_sets} DEFINES MOKA_STRASSEN strassen INCLUDES strassen
   NUMBERS_base ROWS=6 NUMBERS_avx2 ROWS=6 NUMBERS_avx512 ROWS=14)
+moka_vector_kernel(widen ${all_sets} DEFINES MOKA_WIDEN widen INCLUDES widen)
 moka_vector_kernel(winograd ${all_sets} DEFINES MOKA_WINOGRADS winograds INCLUDES winograd)

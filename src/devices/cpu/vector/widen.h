@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+/// Widens packed integers to floats, compiled once for each instruction set.
+namespace moka::devices::cpu::vector {
+
+/// A panel of integers: `depth` rows of `width` bytes, one to three vectors.
+struct BytePanel {
+  const uint8_t* codes;
+  bool is_signed;
+  int64_t depth, width;
+  const float* scale;   ///< [depth / block][width]
+  const float* offset;  ///< like `scale`; nullptr: zeros
+  int64_t block;        ///< rows that share scales
+};
+
+struct Widen {
+  int64_t lanes;  ///< floats per vector
+  /// Writes (code - offset) * scale of each element of the panel.
+  void (*bytes)(const BytePanel& panel, float* to);
+};
+
+/// The table for this processor.
+const Widen& widen();
+
+const Widen& widen_base();
+const Widen& widen_avx2();
+const Widen& widen_avx512();
+
+}  // namespace moka::devices::cpu::vector

@@ -63,6 +63,13 @@ void pack(const ConstantProduct& p, const Panels& panels, const float* value, fl
   panels.gemm->pack(value, p.row_step, p.column_step, p.depth, p.made, to, squares.empty() ? nullptr : squares.data());
 }
 
+/// How many columns are widened at once: whole panels that fit part of the L2 cache.
+int64_t widened_columns(const Panels& panels, int64_t depth) {
+  constexpr int64_t kFits = 512 << 10, kMost = 192;
+  const int64_t panel = panels.gemm->panel;
+  return std::clamp(kFits / static_cast<int64_t>(sizeof(float)) / depth, panel, kMost) / panel * panel;
+}
+
 /// Packs the numbers that `load(first, n, to)` widens. They stay in the cache between the file and the panels.
 void pack_halves(const ConstantProduct& p, const Panels& panels, const LoadValues& load, uint16_t* to,
                  std::vector<float>& squares) {
@@ -144,7 +151,7 @@ Panels panels_of(const MatchCall& m, const ConstantProduct& p) {
 
 int64_t PackedPanels::scratch_floats() const {
   const int64_t panel = panels.gemm->panel * depth;
-  if (panels.as_bytes) return panel;
+  if (panels.as_bytes) return widened_columns(panels, depth) * depth;
   return std::max(panels.scratch_floats(), unpacked ? panel + unpacked->room(panel) : 0);
 }
 
@@ -174,19 +181,32 @@ void PackedPanels::multiply_unpacked(const float* a, int64_t a_step, int64_t col
   const vector::Gemm& g = *panels.gemm;
   float* const room = scratch + g.panel * depth;
   for (int64_t j = 0; j < n; j += g.panel) {
-    const int64_t wide = std::min(g.panel, n - j), width = (wide + g.lanes - 1) / g.lanes * g.lanes;
-    if (panels.as_bytes)
-      panels.as_bytes->widen(bytes.get(), column + j, width, panels.padded(product), scratch);
-    else
-      pack_panel(column + j, wide, scratch, nullptr, room);
+    const int64_t wide = std::min(g.panel, n - j);
+    pack_panel(column + j, wide, scratch, nullptr, room);
     g.multiply(a, a_step, scratch, rows, wide, depth, c + j, c_step, bias == nullptr ? nullptr : bias + j, add);
+  }
+}
+
+void PackedPanels::multiply_widened(const float* a, int64_t a_step, int64_t column, int64_t rows, int64_t n, float* c,
+                                    int64_t c_step, const float* bias, bool add, float* scratch) const {
+  const vector::Gemm& g = *panels.gemm;
+  const int64_t most = widened_columns(panels, depth);
+  for (int64_t j = 0; j < n; j += most) {
+    const int64_t some = std::min(most, n - j);
+    for (int64_t i = 0; i < some; i += g.panel) {
+      const int64_t width = (std::min(g.panel, some - i) + g.lanes - 1) / g.lanes * g.lanes;
+      panels.as_bytes->widen(bytes.get(), column + j + i, width, panels.padded(product), scratch + i * depth);
+    }
+    g.multiply(a, a_step, scratch, rows, some, depth, c + j, c_step, bias == nullptr ? nullptr : bias + j, add);
   }
 }
 
 void PackedPanels::multiply(const float* a, int64_t a_step, int64_t column, int64_t rows, int64_t n, float* c,
                             int64_t c_step, const float* bias, bool add, float* scratch) const {
   const vector::Gemm& g = *panels.gemm;
-  if (bytes.get() == nullptr || panels.as_bytes)
+  if (panels.as_bytes)
+    multiply_widened(a, a_step, column, rows, n, c, c_step, bias, add, scratch);
+  else if (bytes.get() == nullptr)
     multiply_unpacked(a, a_step, column, rows, n, c, c_step, bias, add, scratch);
   else if (panels.as_half)
     g.multiply_halves(a, a_step, halves(column), rows, n, depth, c, c_step, bias, add, scratch);

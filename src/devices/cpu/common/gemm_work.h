@@ -78,7 +78,10 @@ struct PackedPanels {
   bool is_by_column() const { return product.row_step == 1; }
   /// Packs the columns of one panel, which may be the last. `room` is for weights that are widened first.
   void pack_panel(int64_t column, int64_t wide, float* to, float* squares, float* room) const;
-  /// Packs or widens one panel at a time into `scratch`.
+  /// Widens a few panels at a time into `scratch`.
+  void multiply_widened(const float* a, int64_t a_step, int64_t column, int64_t rows, int64_t n, float* c,
+                        int64_t c_step, const float* bias, bool add, float* scratch) const;
+  /// Packs one panel at a time into `scratch`.
   void multiply_unpacked(const float* a, int64_t a_step, int64_t column, int64_t rows, int64_t n, float* c,
                          int64_t c_step, const float* bias, bool add, float* scratch) const;
 };

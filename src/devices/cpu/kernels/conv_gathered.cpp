@@ -4,6 +4,7 @@
 
 #include "base/transpose.h"
 #include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/byte_weights.h"
 #include "devices/cpu/common/half_weights.h"
 #include "devices/cpu/isa.h"
 #include "devices/cpu/kernels/family.h"
@@ -192,7 +193,10 @@ std::string not_gathered(const MatchCall& m, const Window& w, const ir::Shape& x
   if (one_pixel && w.groups == 1 && w.out_count() == w.in_count()) {
     // Pixels of blocks are read in place.
     if (!in_rows && !m.reshaped) return "blocks are read in place";
-    if (stores_halves(m, m.call.arg_index("weight"))) return "weights that stay float16";
+    if (const int weight = m.call.arg_index("weight"); stores_halves(m, weight))
+      return "weights that stay float16";
+    else if (ByteWeights::of(m, weight, out, in) != nullptr)
+      return "weights that stay integers";
     if (w.out_count() < 2 * pointwise().pixels) return "few pixels";
   }
   return {};

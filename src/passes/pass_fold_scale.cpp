@@ -18,7 +18,6 @@ namespace {
 using namespace ir;
 
 constexpr size_t kMaxWeights = size_t{64} << 20;   ///< most bytes of weights that are expanded for folding
-constexpr size_t kMaxExpanded = size_t{1} << 20;   ///< the same for compressed weights
 constexpr size_t kScaledNow = size_t{64} << 10;    ///< larger weights are scaled when a kernel packs them
 constexpr int64_t kFewRows = 4;                    ///< rows for which kernels read weights from the file
 constexpr size_t kReadAsStored = size_t{1} << 20;  ///< bytes from which reading them takes most of the time
@@ -229,21 +228,6 @@ class ScaleFolder {
     return pad == "custom" && sizes && std::all_of(sizes->begin(), sizes->end(), [](int64_t p) { return p == 0; });
   }
 
-  /// Whether the weights may be expanded. Compressed weights stay compressed unless they are small.
-  static bool may_expand(const Value& weight) {
-    const auto bytes = storage_bytes(DType::fp32, weight.type.shape());
-    if (!bytes || *bytes > kMaxWeights) return false;
-    const Value* v = &weight;
-    for (int depth = 0; v->constant() == nullptr && depth < 8; depth++) {
-      const Op* p = v->producer();
-      if (p == nullptr) return false;
-      if (p->has_trait(Trait::constexpr_weight) && p->type_name() != "constexpr_cast") return *bytes <= kMaxExpanded;
-      if (p->operands().empty()) return false;
-      v = p->operands()[0].values[0];
-    }
-    return v->constant() != nullptr;
-  }
-
   /// Returns false if the weights cannot be changed, are better read from the file, or would not stay finite.
   Result<bool> apply(const Layer& layer, std::vector<double> bias, const Affine& before, const Affine& after,
                      std::string_view names) {
@@ -254,7 +238,7 @@ class ScaleFolder {
     const bool later = reweigh && MOKA_TRY(storage_bytes(dtype, weight->type.shape())) > kScaledNow;
     std::optional<Tensor> scaled;
     if (reweigh || before.shifts()) {
-      if (!may_expand(*weight) || (reweigh && layer.reads_from_file())) return false;
+      if (!may_expand(*weight, kMaxWeights) || (reweigh && layer.reads_from_file())) return false;
       if (before.shifts() || !later) {
         const auto old = constant_value(*weight, kMaxWeights);
         if (!old) return false;
@@ -349,16 +333,6 @@ class ScaleFolder {
                                         weight->name));
     op.set_input("weight", {scaled});
     return {};
-  }
-
-  static Result<Tensor> rounded(const std::vector<double>& v, DType dtype, const Shape& shape) {
-    Tensor t = MOKA_TRY(Tensor::zeros(dtype, shape));
-    if (dtype == DType::fp32) {
-      std::transform(v.begin(), v.end(), t.mut<float>().begin(), [](double x) { return static_cast<float>(x); });
-    } else {
-      for (size_t i = 0; i < v.size(); i++) store_f64(t.view(), static_cast<int64_t>(i), v[i]);
-    }
-    return t;
   }
 
   PassContext& c_;

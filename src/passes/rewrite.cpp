@@ -153,4 +153,29 @@ bool checks_while_running(const Op& op) {
   return false;
 }
 
+Result<Tensor> rounded(const std::vector<double>& v, DType dtype, const Shape& shape) {
+  Tensor t = MOKA_TRY(Tensor::zeros(dtype, shape));
+  if (dtype == DType::fp32) {
+    std::transform(v.begin(), v.end(), t.mut<float>().begin(), [](double x) { return static_cast<float>(x); });
+  } else {
+    for (size_t i = 0; i < v.size(); i++) store_f64(t.view(), static_cast<int64_t>(i), v[i]);
+  }
+  return t;
+}
+
+bool may_expand(const Value& weight, size_t max_bytes) {
+  constexpr size_t kMostCompressed = size_t{1} << 20;
+  const auto bytes = storage_bytes(DType::fp32, weight.type.shape());
+  if (!bytes || *bytes > max_bytes) return false;
+  const Value* v = &weight;
+  for (int depth = 0; v->constant() == nullptr && depth < 8; depth++) {
+    const Op* p = v->producer();
+    if (p == nullptr) return false;
+    if (p->has_trait(Trait::constexpr_weight) && p->type_name() != "constexpr_cast") return *bytes <= kMostCompressed;
+    if (p->operands().empty()) return false;
+    v = p->operands()[0].values[0];
+  }
+  return v->constant() != nullptr;
+}
+
 }  // namespace moka::passes

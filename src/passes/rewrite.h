@@ -44,6 +44,12 @@ ir::NamedArg given(std::string param, ir::Value* v);
 
 /// All elements of a tensor as doubles.
 std::vector<double> as_doubles(const ir::Tensor& t);
+/// A tensor of float32 or float64 of these numbers.
+Result<ir::Tensor> rounded(const std::vector<double>& v, ir::DType dtype, const ir::Shape& shape);
+
+/// Whether constant weights of up to `max_bytes` in float32 may be expanded. Compressed weights stay compressed unless
+/// they are small.
+bool may_expand(const ir::Value& weight, size_t max_bytes);
 
 /// Infers the output types of `op` again. If they are compatible with the old ones, sizes that either knows are kept.
 /// Returns whether any type changed.

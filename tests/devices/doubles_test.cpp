@@ -109,6 +109,53 @@ TEST(Doubles, NextBelowFindsTheFirstPosition) {
     }
 }
 
+TEST(Doubles, ExponentialsAreThoseOfTheLibrary) {
+  std::vector<double> x = random(1001, 10);
+  for (double& v : x) v *= 200;
+  for (double v : {0.0, -0.0, 1e-300, 709.0, -707.0, 0.34657359027997264, -0.34657359027997264}) x.push_back(v);
+  for (const DoublesSet& set : doubles_sets())
+    for (const DoubleLoops* loops : {set.loops, set.exact}) {
+      std::vector<double> y = x;
+      loops->exponentials(y.data(), static_cast<int64_t>(y.size()), 1);
+      for (size_t i = 0; i < x.size(); i++) {
+        const double want = std::exp(x[i]);
+        if (want > 1e-307 && x[i] <= 709) {
+          EXPECT_NEAR(y[i], want, 1e-15 * want) << set.name << ", x " << x[i];
+        }
+      }
+      double special[] = {800, -800, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+                          std::nan("")};
+      loops->exponentials(special, 5, 1);
+      EXPECT_EQ(special[0], std::numeric_limits<double>::infinity()) << set.name;
+      EXPECT_EQ(special[1], 0) << set.name;
+      EXPECT_EQ(special[2], std::numeric_limits<double>::infinity()) << set.name;
+      EXPECT_EQ(special[3], 0) << set.name;
+      EXPECT_TRUE(std::isnan(special[4])) << set.name;
+    }
+}
+
+TEST(Doubles, LargestOfEachRowIsTheFirstOfEquals) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  std::mt19937 bits(11);
+  for (const DoublesSet& set : doubles_sets())
+    for (int64_t columns : {1, 2, 3, 10, 70})
+      for (int64_t rows : {1, 3, 8, 29}) {
+        std::vector<double> x(static_cast<size_t>(rows * columns));
+        const double some[] = {nan, -inf, -1, 0, 2, inf};
+        for (double& v : x) v = some[bits() % std::size(some)];
+        std::vector<int64_t> got(static_cast<size_t>(rows + 1), -7);
+        set.loops->largest(x.data(), rows, columns, got.data());
+        EXPECT_EQ(got.back(), -7) << set.name;
+        for (int64_t r = 0; r < rows; r++) {
+          const double* row = x.data() + r * columns;
+          int64_t want = 0;
+          for (int64_t i = 1; i < columns; i++)
+            if (row[i] > row[want] || (std::isnan(row[want]) && !std::isnan(row[i]))) want = i;
+          EXPECT_EQ(got[static_cast<size_t>(r)], want) << set.name << ", row " << r << " of " << columns;
+        }
+      }
+}
+
 TEST(Doubles, LogisticsAndNormalizedRows) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
   std::vector<double> x = random(37, 5);

@@ -28,6 +28,9 @@ struct DoubleLoops {
   int64_t (*next_below)(const double* x, int64_t first, int64_t count, double bound);
   /// Divides each row of x by its sum. A sum that is not positive gives equal results.
   void (*normalize)(const double* x, double* y, int64_t rows, int64_t columns);
+  /// index[r] = the position of the largest number of a row, the first of equals. NaN never wins; if all are NaN, the
+  /// position is 0.
+  void (*largest)(const double* x, int64_t rows, int64_t columns, int64_t* index);
 };
 
 /// The table for this processor.

@@ -14,9 +14,14 @@ namespace moka {
 namespace {
 
 /// Rows per prediction: enough to make the startup cost negligible, but few enough that intermediate values stay in a
-/// core's cache and that all threads have work.
-int64_t tile_of(int64_t rows, int threads) {
-  return std::min(rows, std::clamp<int64_t>(rows / (int64_t{2} * threads), 128, 4096));
+/// core's cache and that all threads have work. Tiles are equally long, because the last one computes as many rows as
+/// the others.
+int64_t tile_of(int64_t rows, int64_t row_bytes, int threads) {
+  constexpr int64_t kTileBytes = int64_t{512} << 10;
+  const int64_t fitting = std::clamp<int64_t>(kTileBytes / std::max<int64_t>(row_bytes, 1), 128, 4096);
+  const int64_t most = std::clamp<int64_t>(rows / (int64_t{2} * threads), 128, fitting);
+  const int64_t tiles = (rows + most - 1) / most;
+  return tiles == 0 ? 0 : (rows + tiles - 1) / tiles;
 }
 
 int64_t rows_of(const FeatureValue& column) {
@@ -24,6 +29,14 @@ int64_t rows_of(const FeatureValue& column) {
   if (const auto* s = std::get_if<StringSequence>(&column)) return static_cast<int64_t>(s->size());
   if (const auto* s = std::get_if<Int64Sequence>(&column)) return static_cast<int64_t>(s->size());
   return -1;
+}
+
+/// The bytes of a row's numbers as doubles.
+int64_t row_bytes_of(const Features& columns, int64_t rows) {
+  int64_t count = 0;
+  for (const auto& [name, column] : columns)
+    if (const auto* a = std::get_if<MultiArray>(&column)) count += a->count();
+  return count / std::max<int64_t>(rows, 1) * static_cast<int64_t>(sizeof(double));
 }
 
 /// The number of rows, which must be the same in all columns.
@@ -257,7 +270,7 @@ void copy_rows(const ir::TensorView& tile, int64_t skip, int64_t to, FeatureValu
 class Tiles {
  public:
   Tiles(const runtime::Model& model, const Features& columns, int64_t rows, int threads)
-      : model_(model), columns_(columns), rows_(rows), tile_(tile_of(rows, threads)) {}
+      : model_(model), columns_(columns), rows_(rows), tile_(tile_of(rows, row_bytes_of(columns, rows), threads)) {}
 
   Status set_up() {
     const import::FunctionDescription& f = model_.function();

@@ -1,4 +1,8 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "devices/cpu/isa.h"
@@ -132,6 +136,30 @@ TEST(Gathered, EpiloguesAndAddends) {
                         .bias = bias,
                         .addend = addend});
       }
+}
+
+/// The same values, followed by memory that must not be read.
+Tensor before_a_wall(const Tensor& t) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), size = (t.bytes() + page - 1) / page * page;
+  void* p = mmap(nullptr, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_NE(p, MAP_FAILED);
+  auto* begin = static_cast<std::byte*>(p);
+  EXPECT_EQ(mprotect(begin + size, page, PROT_NONE), 0);
+  const std::shared_ptr<void> owner(p, [=](void* all) { munmap(all, size + page); });
+  std::byte* at = begin + size - t.bytes();
+  std::memcpy(at, t.data(), t.bytes());
+  return Tensor::wrap(t.dtype(), t.shape(), Bytes{{at, t.bytes()}, owner}).value();
+}
+
+TEST(Gathered, NothingBehindTheInputIsRead) {
+  for (int64_t in : {16, 17, 20, 31})
+    for (const std::vector<int64_t>& size : std::vector<std::vector<int64_t>>{{1}, {2}, {5}, {1, 1}, {3, 5}}) {
+      SCOPED_TRACE(cat(in, " channels, size ", size[0]));
+      Graph g;
+      const GatheredCase c{.images = 2, .in = in, .out = 24, .size = size};
+      Value* x = g.input_of(before_a_wall(g.random(shape_of(c.images, in, size))));
+      expect_same_by(kGathered, g, conv(g, x, gathered_weights(g, c), c), 2e-5);
+    }
 }
 
 /// An infinite weight times padding is NaN, and an infinite input spoils only the results that read it.

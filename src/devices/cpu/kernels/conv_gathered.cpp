@@ -82,7 +82,7 @@ struct GatheredFrom {
 /// Copies n pixels of a block, `stride` apart. `channels` of them are in the source.
 void gather_pixels(const GatheredFrom& s, const float* from, int64_t stride, int64_t n, int64_t channels, int64_t block,
                    float* to) {
-  if (s.channel_step == 1) {
+  if (s.pixel_step == block) {
     if (block == 16)
       for (int64_t i = 0; i < n; i++) std::memcpy(to + i * 16, from + i * stride * 16, 16 * sizeof(float));
     else

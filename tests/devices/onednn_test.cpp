@@ -105,5 +105,36 @@ TEST(OneDnn, KeepsNaNBeforeActivations) {
       for (const char* after : {"relu", "clip", "moka_hard_swish", "sigmoid", "exp"}) check_odd(c, odd, after);
 }
 
+/// The order of oneDNN's sums depends on the sizes of its matrices.
+TEST(OneDnn, BitsDoNotDependOnThreads) {
+  struct Case {
+    Shape x, weight;
+    std::vector<int64_t> pad, strides;
+  };
+  const Case cases[] = {{{1, 16, 47, 45}, {48, 16, 1, 1}, {1, 0, 0, 0}, {2, 1}},
+                        {{1, 65, 51, 21}, {69, 65, 1, 1}, {2, 0, 0, 1}, {2, 1}},
+                        {{3, 50, 7, 7, 7}, {2, 50, 3, 3, 3}, {2, 1, 1, 1, 0, 2}, {2, 1, 1}},
+                        {{1, 31, 679}, {66, 31, 1}, {1, 0}, {1}}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(cat(c.x, " ", c.weight));
+    Graph g;
+    Value* y = g.op("conv", {{"x", g.input(c.x)},
+                             {"weight", g.random(c.weight)},
+                             {"pad_type", "custom"},
+                             {"pad", Tensor::i32(c.pad)},
+                             {"strides", Tensor::i32(c.strides)}});
+    g.threads = 1;
+    const auto one = expect_same_by("cpu.conv.onednn", g, y);
+    ASSERT_EQ(one.outputs.size(), 1u);
+    const auto want = one.outputs[0].as<float>();
+    for (g.threads = 2; g.threads <= 4; g.threads++) {
+      const auto more = run_by("cpu.conv.onednn", g, y);
+      ASSERT_EQ(more.outputs.size(), 1u);
+      const auto got = more.outputs[0].as<float>();
+      EXPECT_TRUE(std::equal(want.begin(), want.end(), got.begin(), got.end())) << g.threads << " threads";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace moka::devices_test

@@ -192,6 +192,13 @@ class PaddingSpoiler {
 
 Desc any_like(const Desc& d) { return any(d.dims()); }
 
+/// Whether an implementation multiplies matrices. The order of its sums depends on their sizes, so the division into
+/// parts must not depend on the number of threads: images are divided into kProductParts.
+constexpr int kProductParts = 16;
+bool is_product(const dnnl::primitive_desc_base& pd) {
+  return pd.get(true) != nullptr && std::string_view(pd.impl_info_str()).find("gemm") != std::string_view::npos;
+}
+
 template <class Make>
 Match match_window(const MatchCall& given, const Window& w, std::string_view name, bool transposed, Order order,
                    Make make) {
@@ -216,12 +223,19 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
     const dnnl::primitive_attr attr = attributes(f.fused ? post : dnnl::post_ops());
     std::vector<Launch> launches;
     try {
-      const auto parts = divide(x, f.in, y, f.out, w.groups, afterwards ? 1 : m.threads);
+      const auto plan = [&](const Part& part) {
+        const Desc plain = plain_weights(weight, w.groups, transposed, part).desc;
+        return make(describe(input_of(part, x, f.in, w.groups).shape, f.in), constant ? any_like(plain) : plain,
+                    bias ? row_major({part.channels}) : Desc(), describe(result_of(part, y, f.out).shape, f.out), g,
+                    attr);
+      };
+      auto parts = divide(x, f.in, y, f.out, w.groups, afterwards ? 1 : m.threads);
+      if (!afterwards && is_product(plan(parts[0])))
+        parts = divide(x, f.in, y, f.out, w.groups, std::min(static_cast<int>(y[0]), kProductParts));
       for (const Part& part : parts) {
         const Run in = input_of(part, x, f.in, w.groups), out = result_of(part, y, f.out);
         const PlainWeights plain = plain_weights(weight, w.groups, transposed, part);
-        auto pd = make(describe(in.shape, f.in), constant ? any_like(plain.desc) : plain.desc,
-                       bias ? row_major({part.channels}) : Desc(), describe(out.shape, f.out), g, attr);
+        auto pd = plan(part);
         if (pd.get(true) == nullptr) break;
         if (is_plain_loops(pd)) {
           slow = pd.impl_info_str();
@@ -245,7 +259,7 @@ Match match_window(const MatchCall& given, const Window& w, std::string_view nam
                activations_of(m.epilogue), out.shape, f.out});
       }
       if (launches.size() < parts.size()) continue;
-      m.threads = static_cast<int>(parts.size());
+      m.threads = std::min(m.threads, static_cast<int>(parts.size()));
       KernelChoice c = choose(name, launches, m);
       c.in = in_layouts(m, "x", f.in);
       if (m.call.has_addend() && f.fused) c.in[static_cast<size_t>(call.arg_index("addend"))] = f.out;

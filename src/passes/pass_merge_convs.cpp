@@ -128,19 +128,17 @@ class ConvMerger {
     if (!has_one_use(sum)) return false;
     const auto to = Branch::of(*sum.producer());
     if (!to) return false;
+    const auto from = has_one_use(other) ? Branch::of(*other.producer()) : std::nullopt;
+    if (from && !is_parallel(*to, *from)) return false;
+    const auto scale = from ? std::nullopt : scale_of(*to, other);
+    const std::vector<Axis> axes = from ? from->axes : std::vector<Axis>(to->axes.size());
+    // Expanding weights takes time, so it waits until the branches are known to merge.
+    if ((!from && !scale) || !each_tap(to->axes, axes, [](const auto&, const auto&) {})) return false;
     const auto old = constant_value(*to->op->input("weight"), kMostWeights);
     auto bias = vector_of(*to->op, "bias", static_cast<size_t>(to->made), 0, kMostWeights);
     if (!old || !bias) return false;
     std::vector<double> weights = as_doubles(*old);
-    std::string name;
-    if (const auto from = has_one_use(other) ? Branch::of(*other.producer()) : std::nullopt) {
-      if (!add_conv(*to, *from, weights, *bias)) return false;
-      name = from->op->name;
-    } else {
-      const auto scale = scale_of(*to, other);
-      if (!scale || !add_scale(*to, *scale, weights, *bias)) return false;
-      name = &other == to->x ? other.name : other.producer()->name;
-    }
+    if (from ? !add_conv(*to, *from, weights, *bias) : !add_scale(*to, *scale, weights, *bias)) return false;
     const auto is_finite = [](double v) { return std::isfinite(static_cast<float>(v)); };
     if (!std::all_of(weights.begin(), weights.end(), is_finite) || !std::all_of(bias->begin(), bias->end(), is_finite))
       return false;
@@ -148,26 +146,27 @@ class ConvMerger {
     conv.set_constant("weight", MOKA_TRY(rounded(weights, DType::fp32, old->shape())));
     if (std::any_of(bias->begin(), bias->end(), [](double b) { return b != 0; }))
       conv.set_constant("bias", MOKA_TRY(rounded(*bias, DType::fp32, Shape{to->made})));
-    c_.remark(cat(name, " into the weights of ", conv.name));
+    c_.remark(cat(&other == to->x ? other.name : other.producer()->name, " into the weights of ", conv.name));
     take_name(sum, *add.output());
     replace_and_erase(add, &sum);
     return true;
   }
 
+  static bool is_parallel(const Branch& to, const Branch& from) {
+    return to.x == from.x && to.groups == from.groups && to.made == from.made && to.of_group == from.of_group &&
+           to.axes.size() == from.axes.size();
+  }
+
   static bool add_conv(const Branch& to, const Branch& from, std::vector<double>& weights, std::vector<double>& bias) {
-    if (to.x != from.x || to.groups != from.groups || to.made != from.made || to.of_group != from.of_group ||
-        to.axes.size() != from.axes.size())
-      return false;
     const auto added = constant_value(*from.op->input("weight"), kMostWeights);
     const auto shift = vector_of(*from.op, "bias", bias.size(), 0, kMostWeights);
     if (!added || !shift) return false;
     const std::vector<double> w = as_doubles(*added);
-    const bool fits = each_tap(to.axes, from.axes, [&](const std::vector<int64_t>& t, const std::vector<int64_t>& u) {
+    for (size_t i = 0; i < bias.size(); i++) bias[i] += (*shift)[i];
+    return each_tap(to.axes, from.axes, [&](const std::vector<int64_t>& t, const std::vector<int64_t>& u) {
       for (int64_t o = 0; o < to.made; o++)
         for (int64_t i = 0; i < to.of_group; i++) weights[to.at(o, i, u)] += w[from.at(o, i, t)];
     });
-    for (size_t i = 0; i < bias.size(); i++) bias[i] += (*shift)[i];
-    return fits;
   }
 
   /// How `other` depends on the input of the convolution, for each channel.
@@ -176,23 +175,23 @@ class ConvMerger {
     // A dense convolution takes the value itself as an addend.
     if (&other == to.x) return to.of_group == 1 ? std::optional(Affine{}) : std::nullopt;
     if (!has_one_use(other)) return std::nullopt;
-    const auto scale = affine_of(*other.producer(), *to.x, 1, to.made, kMostWeights);
-    const auto* p = other.producer();
+    const Op& p = *other.producer();
     const auto reads = [&](std::string_view param) {
-      return p->version().param_index(param) >= 0 && p->input(param) == to.x;
+      return p.version().param_index(param) >= 0 && p.input(param) == to.x;
     };
-    return scale && scale->finite() && (reads("x") || reads("y")) ? scale : std::nullopt;
+    if (!reads("x") && !reads("y")) return std::nullopt;
+    const auto scale = affine_of(p, *to.x, 1, to.made, kMostWeights);
+    return scale && scale->finite() ? scale : std::nullopt;
   }
 
   static bool add_scale(const Branch& to, const Affine& scale, std::vector<double>& weights,
                         std::vector<double>& bias) {
+    for (size_t i = 0; i < bias.size(); i++) bias[i] += Affine::at(scale.shift, i);
     const std::vector<Axis> pixel(to.axes.size());
-    const bool fits = each_tap(to.axes, pixel, [&](const std::vector<int64_t>&, const std::vector<int64_t>& u) {
+    return each_tap(to.axes, pixel, [&](const std::vector<int64_t>&, const std::vector<int64_t>& u) {
       for (int64_t o = 0; o < to.made; o++)
         weights[to.at(o, o % to.of_group, u)] += Affine::at(scale.scale, static_cast<size_t>(o));
     });
-    for (size_t i = 0; i < bias.size(); i++) bias[i] += Affine::at(scale.shift, i);
-    return fits;
   }
 
   PassContext& c_;

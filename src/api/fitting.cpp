@@ -234,7 +234,8 @@ Status Model::Impl::infers(const Features& inputs, int64_t& operations) const {
   std::vector<ir::Type> types;
   const auto inferred = [&](const ir::Block& body, const plan::PlanOptions& options) -> Status {
     MOKA_TRY(input_types(body, inputs, wanted.leading, types));
-    MOKA_TRY(plan::infer_block(body, types, nullptr, options, operations));
+    const plan::ResolveLimits limits{plan::kEagerConstantBytes, plan::kEagerConstantBytes, &operations};
+    MOKA_TRY(plan::resolve(body, types, nullptr, *options.constants, limits));
     return {};
   };
   const bool is_usual = std::all_of(wanted.sizes.begin(), wanted.sizes.end(),

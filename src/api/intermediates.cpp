@@ -2,7 +2,6 @@
 
 #include "api/internal.h"
 #include "kernel/layout.h"
-#include "plan/draft.h"
 
 namespace moka {
 

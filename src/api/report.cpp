@@ -83,9 +83,8 @@ class Reporter {
   void count_folded(const plan::Plan& plan) {
     for (const auto& op : plan.block->ops()) {
       if (op->has_trait(ir::Trait::constant) || op->output_count() == 0) continue;
-      auto it = plan.place_of.find(op->output());
-      if (it != plan.place_of.end() && plan.places[static_cast<size_t>(it->second)].storage == plan::Storage::constant)
-        out_.folded++;
+      const int i = plan.resolved->find(op->output());
+      if (i >= 0 && plan.resolved->at(i).is_constant()) out_.folded++;
     }
   }
 

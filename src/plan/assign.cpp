@@ -69,14 +69,14 @@ void CostGraph::connect(int a, int b, TransferCost cost) {
   transfers[static_cast<size_t>(b) * n + static_cast<size_t>(a)] = cost;
 }
 
-Result<Assignment> assign(const CostGraph& graph, const AssignOptions& options) {
+Result<GraphAssignment> assign(const CostGraph& graph, const AssignOptions& options) {
   const Costs costs = MOKA_TRY(Costs::of(graph));
   for (int i = 0; i < costs.nodes(); i++) {
     bool can = false;
     for (int u = 0; u < costs.units(); u++) can |= costs.can(i, u);
     if (!can) return refused(graph, i);
   }
-  Assignment out;
+  GraphAssignment out;
   out.unit = cheapest(costs, options, out.is_optimal);
   Regions regions = find_regions(costs, out.unit);
   out.cost = costs.cost(out.unit, regions);
@@ -104,7 +104,7 @@ Result<Assignment> assign(const CostGraph& graph, const AssignOptions& options) 
   return out;
 }
 
-AssignedCost change_if(const CostGraph& graph, const Assignment& assignment, int node, int unit) {
+AssignedCost change_if(const CostGraph& graph, const GraphAssignment& assignment, int node, int unit) {
   auto costs = Costs::of(graph);
   if (!costs.ok() || !costs->can(node, unit)) return {kRefused};
   Labels labels = assignment.unit;

@@ -26,7 +26,7 @@
 ///     graph.seconds = {1e-3, 1e-4,   // node 0 on cpu, gpu
 ///                      1e-5, kRefused};
 ///     graph.values = {{.bytes = 4e6, .producer = 0, .consumers = {1}}};
-///     Assignment a = MOKA_TRY(assign(graph));   // a.unit[0] == 1, a.order, a.regions, a.transfers
+///     GraphAssignment a = MOKA_TRY(assign(graph));   // a.unit[0] == 1, a.order, a.regions, a.transfers
 namespace moka::plan {
 
 /// Value in CostGraph::seconds when a unit refuses a node.
@@ -87,7 +87,7 @@ struct AssignedCost {
   double total() const { return compute + transfers + launches; }
 };
 
-struct Assignment {
+struct GraphAssignment {
   std::vector<int> unit;                ///< unit of each node
   std::vector<int> region;              ///< region of each node; -1: none
   std::vector<AssignedRegion> regions;  ///< in the order of submission
@@ -109,9 +109,9 @@ struct AssignOptions {
 /// to about 12 nodes, and for more when costs differ widely; otherwise found by cuts and local search. Errors:
 /// unsupported when no allowed unit runs a node, or its pinned unit does not (names the node); internal when the graph
 /// contradicts itself.
-Result<Assignment> assign(const CostGraph& graph, const AssignOptions& options = {});
+Result<GraphAssignment> assign(const CostGraph& graph, const AssignOptions& options = {});
 
 /// Change of the cost when a single node moves to `unit`. `compute` is kRefused when the unit refuses it.
-AssignedCost change_if(const CostGraph& graph, const Assignment& assignment, int node, int unit);
+AssignedCost change_if(const CostGraph& graph, const GraphAssignment& assignment, int node, int unit);
 
 }  // namespace moka::plan

@@ -78,8 +78,8 @@ class Costs {
 };
 
 Regions find_regions(const Costs& costs, const Labels& labels);
-/// Fills Assignment::order and elapsed from units and regions.
-void schedule(const Costs& costs, Assignment& out);
+/// Fills GraphAssignment::order and elapsed from units and regions.
+void schedule(const Costs& costs, GraphAssignment& out);
 
 /// Lowers the cost of compute, transfers and `launch_share` of a launch for each value that enters a region, as far as
 /// cuts between one unit and the others can.

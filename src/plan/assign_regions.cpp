@@ -150,7 +150,7 @@ Regions find_regions(const Costs& costs, const Labels& labels) {
 
 /// Simulates host and units over time. A region starts as soon as its inputs are available. The host prefers nodes that
 /// another region needs, then nodes that wait for no region.
-void schedule(const Costs& costs, Assignment& out) {
+void schedule(const Costs& costs, GraphAssignment& out) {
   const auto n = static_cast<size_t>(costs.nodes());
   const size_t regions = out.regions.size();
   auto item_of = [&](int i) {

@@ -115,4 +115,8 @@ struct ChosenKernel {
 Result<ChosenKernel> choose_kernel(kernel::MatchCall call, const PlanOptions& options,
                                    std::span<const kernel::Device* const> devices);
 
+/// Asks one device. Without a choice, it refuses, and the last of the refusals says why. Errors: those of a pin and of
+/// measurements.
+Result<ChosenKernel> choose_on(const kernel::Device& device, kernel::MatchCall call, const PlanOptions& options);
+
 }  // namespace moka::plan

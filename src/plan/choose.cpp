@@ -1,8 +1,9 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "plan/choices.h"
-#include "plan/draft.h"
+#include "plan/claim.h"
 #include "plan/plan.h"
 
 namespace moka::plan {
@@ -156,40 +157,55 @@ bool from_cache(const Device& device, const std::string& shape, MatchCall& call,
   return true;
 }
 
+/// Asks the device for its own choice. False: it refuses, which is added to the refusals.
+Result<bool> ask_device(const Device& device, MatchCall& call, const PlanOptions& options, ChosenKernel& out) {
+  out.device = &device;
+  if (options.low_memory)
+    if (Match m = stored(device, call, options, out.threads); m.choice) {
+      out.choice = std::move(m.choice);
+      return true;
+    }
+  const bool compete = options.choices && competitors(device, call.call.version().def->name) > 1;
+  const std::string shape = compete ? shape_text(call) : std::string();
+  const bool wanted = compete && options.choices->wants(shape, options.threads);
+  if (compete && !wanted && from_cache(device, shape, call, options, out)) return true;
+  const auto claims = [&](const MatchCall& c) { return device.claim(c); };
+  Match m = device.memory() == nullptr ? with_threads(call, options, out.threads, claims) : claims(call);
+  if (m.choice && device.memory() != nullptr && !applies_epilogues(device, *m.choice, call.epilogue))
+    m = Match::no(kLeftEpilogue);
+  if (!m.refusal.empty())
+    out.refusals.push_back({std::string(device.name()), std::move(m.refusal), std::move(m.advice)});
+  if (!m.choice) return false;
+  out.choice = std::move(m.choice);
+  if (wanted) MOKA_TRY(measure(device, shape, call, options, out));
+  return true;
+}
+
 }  // namespace
+
+Result<ChosenKernel> choose_on(const Device& device, MatchCall call, const PlanOptions& options) {
+  ChosenKernel out;
+  out.device = &device;
+  const std::string* pin = options.choices && device.memory() != nullptr ? pin_of(*options.choices, call) : nullptr;
+  if (pin != nullptr && kernel_of(device, *pin) == nullptr)
+    out.refusals.push_back({std::string(device.name()), cat("pinned to kernel '", *pin, "'"), {}});
+  else if (pin != nullptr)
+    return pinned(*pin, call, options, std::array{&device});
+  else
+    MOKA_TRY(ask_device(device, call, options, out));
+  return out;
+}
 
 Result<ChosenKernel> choose_kernel(MatchCall call, const PlanOptions& options, std::span<const Device* const> devices) {
   if (options.choices)
     if (const std::string* pin = pin_of(*options.choices, call)) return pinned(*pin, call, options, devices);
-  const std::string& op = call.call.version().def->name;
   ChosenKernel out;
+  for (const Device* d : devices)
+    if (MOKA_TRY(ask_device(*d, call, options, out))) return out;
   std::string all;
-  for (const Device* d : devices) {
-    out.device = d;
-    if (options.low_memory)
-      if (Match m = stored(*d, call, options, out.threads); m.choice) {
-        out.choice = std::move(m.choice);
-        return out;
-      }
-    const bool compete = options.choices && competitors(*d, op) > 1;
-    const std::string shape = compete ? shape_text(call) : std::string();
-    const bool wanted = compete && options.choices->wants(shape, options.threads);
-    if (compete && !wanted && from_cache(*d, shape, call, options, out)) return out;
-    Match m = with_threads(call, options, out.threads, [&](const MatchCall& c) { return d->claim(c); });
-    if (m.choice && d->memory() != nullptr) {
-      if (!applies_epilogues(*d, *m.choice, call.epilogue)) m = Match::no(kLeftEpilogue);
-      out.threads = 1;
-    }
-    if (!m.refusal.empty()) {
-      all += cat(all.empty() ? "" : "; ", d->name(), ": ", m.refusal);
-      out.refusals.push_back({std::string(d->name()), std::move(m.refusal), std::move(m.advice)});
-    }
-    if (!m.choice) continue;
-    out.choice = std::move(m.choice);
-    if (wanted) MOKA_TRY(measure(*d, shape, call, options, out));
-    return out;
-  }
-  return fail(ErrorCode::unsupported, "operation '", call.call.name(), "' (", op, ") runs on no device: ", all);
+  for (const Refusal& r : out.refusals) all += cat(all.empty() ? "" : "; ", r.device, ": ", r.reason);
+  return fail(ErrorCode::unsupported, "operation '", call.call.name(), "' (", call.call.version().def->name,
+              ") runs on no device: ", all);
 }
 
 }  // namespace moka::plan

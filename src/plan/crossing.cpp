@@ -3,7 +3,7 @@
 #include "kernel/fault.h"
 #include "kernel/layout.h"
 #include "kernel/pixels.h"
-#include "plan/planner.h"
+#include "plan/arranger.h"
 
 namespace moka::plan {
 
@@ -17,14 +17,14 @@ std::unique_ptr<kernel::KernelChoice> conversion(const kernel::Device& device, c
 }
 }  // namespace
 
-Status Planner::materialize(int i) {
+Status Arranger::materialize(int i) {
   Place& p = place(i);
   if (p.storage == Storage::constant && p.constant.empty_handle() && p.device == nullptr && p.value->type.is_tensor())
     p.constant = MOKA_TRY(options_.constants->get(*p.value, true));
   return {};
 }
 
-Result<int> Planner::bring(int i, const Device* device, Layout layout) {
+Result<int> Arranger::bring(int i, const Device* device, Layout layout) {
   const bool at_home = place(i).device == device;
   if (device == nullptr && at_home) MOKA_TRY(materialize(i));
   if (at_home && place(i).layout == layout) return i;
@@ -54,7 +54,7 @@ Result<int> Planner::bring(int i, const Device* device, Layout layout) {
   return out;
 }
 
-Result<int> Planner::convert(int i, Layout layout) {
+Result<int> Arranger::convert(int i, Layout layout) {
   Place to;
   to.type = place(i).type;
   to.layout = layout;
@@ -80,7 +80,7 @@ Result<int> Planner::convert(int i, Layout layout) {
   return out;
 }
 
-std::unique_ptr<kernel::KernelChoice> Planner::unpacking(int i, const Device& device) {
+std::unique_ptr<kernel::KernelChoice> Arranger::unpacking(int i, const Device& device) {
   const ir::Type& type = place(i).type;
   if (std::find(plan_->inputs.begin(), plan_->inputs.end(), i) == plan_->inputs.end() || !options_.image_planes ||
       !type.is_tensor() || type.rank() < 3)
@@ -89,7 +89,7 @@ std::unique_ptr<kernel::KernelChoice> Planner::unpacking(int i, const Device& de
   return order ? device.unpack(*order, type).choice : nullptr;
 }
 
-int Planner::upload_pixels(int i, const Device& device, std::unique_ptr<kernel::KernelChoice> unpacks) {
+int Arranger::upload_pixels(int i, const Device& device, std::unique_ptr<kernel::KernelChoice> unpacks) {
   Place packed;
   packed.type =
       ir::Type::tensor(ir::DType::uint8, ir::Shape{static_cast<int64_t>(kernel::packed_pixels(place(i).type.shape()))});
@@ -114,7 +114,7 @@ int Planner::upload_pixels(int i, const Device& device, std::unique_ptr<kernel::
   return out;
 }
 
-Result<int> Planner::upload(int i, const Device& device, Layout layout) {
+Result<int> Arranger::upload(int i, const Device& device, Layout layout) {
   if (auto unpacks = unpacking(i, device)) {
     if (layout.is_row_major()) return upload_pixels(i, device, std::move(unpacks));
     return bring(MOKA_TRY(bring(i, &device, {})), &device, layout);
@@ -130,7 +130,7 @@ Result<int> Planner::upload(int i, const Device& device, Layout layout) {
   return cross(i, device);
 }
 
-int Planner::cross(int i, const Device& device) {
+int Arranger::cross(int i, const Device& device) {
   Place p;
   p.type = place(i).type;
   p.layout = place(i).layout;
@@ -149,7 +149,7 @@ int Planner::cross(int i, const Device& device) {
   return out;
 }
 
-Result<int> Planner::upload_constant(int i, const Device& device, Layout layout) {
+Result<int> Arranger::upload_constant(int i, const Device& device, Layout layout) {
   Place p;
   p.type = place(i).type;
   p.layout = layout;
@@ -173,7 +173,7 @@ Result<int> Planner::upload_constant(int i, const Device& device, Layout layout)
   return add_place(std::move(p));
 }
 
-Result<int> Planner::download(int i) {
+Result<int> Arranger::download(int i) {
   const Device* device = place(i).device;
   // A state is not written by a region before its end.
   const bool is_state = place(i).storage == Storage::external;
@@ -201,14 +201,15 @@ Result<int> Planner::download(int i) {
   return out;
 }
 
-Status Planner::return_to_host(const ir::Value* v) {
+Status Arranger::return_to_host(const ir::Value* v) {
   auto it = plan_->place_of.find(v);
   if (it == plan_->place_of.end() || place(it->second).device == nullptr) return {};
   it->second = MOKA_TRY(on_host(it->second));
+  home_[static_cast<size_t>(resolved_.find(v))] = it->second;
   return {};
 }
 
-int Planner::region_of(const Device& device) {
+int Arranger::region_of(const Device& device) {
   if (open_ >= 0 && plan_->regions[static_cast<size_t>(open_)].device == &device) return open_;
   close_region();
   open_ = static_cast<int>(plan_->regions.size());
@@ -217,7 +218,7 @@ int Planner::region_of(const Device& device) {
   return open_;
 }
 
-void Planner::close_region() {
+void Arranger::close_region() {
   if (open_ < 0) return;
   Step s;
   s.kind = Step::Kind::submit;

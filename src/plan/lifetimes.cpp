@@ -2,7 +2,7 @@
 #include <climits>
 
 #include "kernel/fusing.h"
-#include "plan/planner.h"
+#include "plan/plan.h"
 
 namespace moka::plan {
 

@@ -14,8 +14,10 @@
 #include "ir/program.h"
 #include "kernel/kernel.h"
 #include "kernel/rates.h"
+#include "plan/assignment.h"
 #include "plan/choices.h"
 #include "plan/constants.h"
+#include "plan/resolve.h"
 
 namespace moka::plan {
 
@@ -121,14 +123,6 @@ class PlanCache {
   std::shared_ptr<KeptPlans> kept_;
 };
 
-/// A device's estimate for an operation, or its refusal.
-struct Bid {
-  const kernel::Device* device = nullptr;
-  double seconds = 0;   ///< estimate of its kernel
-  std::string refusal;  ///< reason for refusing the operation; empty: it takes it
-  kernel::Advice advice;
-};
-
 struct Step {
   /// placed: nothing to do, because its inputs or outputs are parts of one value's memory. transfer: copies in[0] on
   /// the host to out[0] on the region's device before the region is submitted, or in the other direction after the
@@ -177,26 +171,13 @@ struct DeviceArena {
   size_t bytes = 0;
 };
 
-/// The costs that the choice between units compared, and the reasons for transfers. Used in reports.
-struct Decision {
-  double compute = 0, transfers = 0, launches = 0;  ///< seconds
-  double on_host = 0;                               ///< seconds when everything runs on the host; infinite: it cannot
-  bool is_optimal = false;
-  struct Region {
-    double launch = 0, saves = 0;  ///< in seconds, as in AssignedRegion
-  };
-  std::vector<Region> regions;
-  std::unordered_map<const ir::Op*, int> region_of;
-  /// By value and whether it goes to the host: why it moves.
-  std::map<std::pair<const ir::Value*, bool>, std::string> reasons;
-};
-
 /// Immutable steps for one block under concrete types. When a shape depends on values, the plan ends early at `pending`
 /// and goes on in a plan of `continuations` for the types just learned.
 class Plan {
  public:
   const ir::Block* block = nullptr;
-  const Plan* parent = nullptr;  ///< the enclosing or preceding plan; must outlive this one
+  std::shared_ptr<const Resolved> resolved;  ///< what the block computes
+  const Plan* parent = nullptr;              ///< the enclosing or preceding plan; must outlive this one
   std::vector<Place> places;
   std::vector<Step> steps;
   std::vector<int> inputs;                   ///< place of each block input; first segments only
@@ -231,12 +212,9 @@ class Plan {
 Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span<const ir::Type> inputs,
                                                const Plan* parent, const PlanOptions& options,
                                                bool own_outputs = false);
-/// Infers the types of all values of `block` as plan_block does, up to where values decide them. Chooses no kernels,
-/// computes no values above 4 KB, and packs nothing, so the errors of these do not appear. Returns the types of the
-/// outputs, or nullopt when values decide some. Adds the operations it visits to `operations`.
-Result<std::optional<std::vector<ir::Type>>> infer_block(const ir::Block& block, std::span<const ir::Type> inputs,
-                                                         const Plan* parent, const PlanOptions& options,
-                                                         int64_t& operations);
+/// Plans a block that is resolved already.
+Result<std::shared_ptr<const Plan>> plan_resolved(std::shared_ptr<const Resolved> resolved, const Plan* parent,
+                                                  const PlanOptions& options, bool own_outputs);
 /// Continues after plan.pending, whose outputs have these types.
 Result<std::shared_ptr<const Plan>> plan_rest(const Plan& plan, std::span<const ir::Type> outputs,
                                               const PlanOptions& options);

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "plan/draft.h"
+#include "plan/assignment.h"
 
 namespace moka::plan {
 
@@ -20,8 +20,8 @@ std::string duration(double seconds) {
 
 class Reasons {
  public:
-  Reasons(const Draft& draft, const CostGraph& graph, const Assignment& assignment)
-      : draft_(draft), graph_(graph), assignment_(assignment) {}
+  Reasons(const Resolved& resolved, const Claims& claims, const CostGraph& graph, const GraphAssignment& assignment)
+      : resolved_(resolved), claims_(claims), graph_(graph), assignment_(assignment) {}
 
   /// Why one unit produces the value and another reads it.
   std::string of(const AssignedTransfer& t) {
@@ -37,12 +37,14 @@ class Reasons {
  private:
   /// Why the node does not run on that unit.
   std::string why(int node, int unit) {
-    const DraftOp& d = draft_.ops[static_cast<size_t>(node)];
+    const ir::Op& of = *resolved_.ops[static_cast<size_t>(node)].op;
+    const auto& bids = claims_.ops[static_cast<size_t>(node)].bids;
     const std::string& name = graph_.units[static_cast<size_t>(unit)].name;
-    const std::string op = cat("'", d.op->name, "' (", d.op->type_name(), ")");
+    const std::string op = cat("'", of.name, "' (", of.type_name(), ")");
     if (graph_.at(node, unit) == kRefused) {
-      for (const Bid& b : d.bids)
-        if (b.device->name() == name && !b.refusal.empty()) return cat(name, " refuses ", op, ": ", b.refusal);
+      if (bids)
+        for (const Bid& b : *bids)
+          if (b.device->name() == name && !b.refusal.empty()) return cat(name, " refuses ", op, ": ", b.refusal);
       return cat(op, " belongs to the host");
     }
     if (is_pinned(node, unit)) return cat(op, " is pinned");
@@ -54,18 +56,20 @@ class Reasons {
 
   bool is_pinned(int node, int unit) const { return graph_.at(node, unit) >= kUnpinned; }
 
-  const Draft& draft_;
+  const Resolved& resolved_;
+  const Claims& claims_;
   const CostGraph& graph_;
-  const Assignment& assignment_;
+  const GraphAssignment& assignment_;
   size_t compared_ = 0;
 };
 
 }  // namespace
 
-std::vector<std::string> reasons_of(const Draft& draft, const CostGraph& graph, const Assignment& assignment) {
-  Reasons reasons(draft, graph, assignment);
+std::vector<std::string> reasons_of(const Resolved& resolved, const Claims& claims, const CostGraph& graph,
+                                    const GraphAssignment& cut) {
+  Reasons reasons(resolved, claims, graph, cut);
   std::vector<std::string> out;
-  for (const AssignedTransfer& t : assignment.transfers) out.push_back(reasons.of(t));
+  for (const AssignedTransfer& t : cut.transfers) out.push_back(reasons.of(t));
   return out;
 }
 

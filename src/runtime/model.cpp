@@ -4,7 +4,6 @@
 #include <random>
 
 #include "kernel/fault.h"
-#include "plan/draft.h"
 
 namespace moka::runtime {
 

@@ -107,7 +107,7 @@ double brute_force(const CostGraph& g) {
   }
 }
 
-void expect_valid(const CostGraph& g, const Assignment& a) {
+void expect_valid(const CostGraph& g, const GraphAssignment& a) {
   std::vector<int> at(g.nodes(), -1);
   ASSERT_EQ(a.order.size(), g.nodes());
   for (size_t k = 0; k < a.order.size(); k++) at[static_cast<size_t>(a.order[k])] = static_cast<int>(k);

@@ -5,7 +5,6 @@
 #include "devices/reference/device.h"
 #include "devices/simulator/device.h"
 #include "ir/text_reader.h"
-#include "plan/draft.h"
 #include "plan/plan.h"
 
 /// The contents of plans for a device with its own memory. Operations whose names begin with "d" are pinned to it.
@@ -158,7 +157,7 @@ TEST_F(Regions, AStateThatIsGivenToAnotherIsTakenFirst) {
   EXPECT_EQ(copies, (std::vector{out, in, in}));
 }
 
-TEST_F(Regions, WithoutAcceleratorsThereIsNoDraft) {
+TEST_F(Regions, WithoutAcceleratorsTheHostRunsAll) {
   options_.devices = {&devices::reference::device()};
   EXPECT_TRUE(accelerators(options_).empty());
   EXPECT_EQ(host_devices(options_).size(), 1u);

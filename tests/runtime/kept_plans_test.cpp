@@ -43,18 +43,21 @@ class KeptPlans : public ::testing::Test {
 };
 
 TEST_F(KeptPlans, CountTheConstantsThatTheirTypesMake) {
-  plan::Plan plan;
-  plan.places.resize(2);
-  const size_t before = plan.bytes();
   const Value& x = *program_.functions[0]->body().inputs()[0];
-  plan.places[1].value = &x;
-  plan.places[1].storage = plan::Storage::constant;
-  plan.places[1].constant = Tensor::zeros(DType::fp32, {4096}).value();
+  const auto with = [&](Tensor constant) {
+    auto resolved = std::make_shared<plan::Resolved>();
+    resolved->index[&x] = 0;
+    resolved->values.push_back({&x, x.type, plan::ResolvedValue::Source::constant, std::move(constant)});
+    return resolved;
+  };
+  plan::Plan plan;
+  plan.resolved = with({});
+  const size_t before = plan.bytes();
+  plan.resolved = with(Tensor::zeros(DType::fp32, {4096}).value());
   EXPECT_EQ(plan.bytes() - before, size_t{4096} * 4);
   plan::Plan inner;
-  inner.places = plan.places;
+  inner.resolved = plan.resolved;
   inner.parent = &plan;
-  plan.place_of[&x] = 1;
   EXPECT_EQ(inner.bytes(), before) << "those of the plan around it are not its own";
 }
 

@@ -120,6 +120,10 @@ struct ComputePlan {
   bool complete = true;
 };
 
+/// The values that a plan is made of, in this order: concrete types and constants; what each device offers for each
+/// operation, and the choice between them; steps; their memory.
+enum class PlanStage { resolve, claim, arrange, memory };
+
 /// The operations and weights of one function, as loaded.
 struct OperationList {
   struct Operation {

@@ -249,6 +249,9 @@ class MOKA_EXPORT Model {
   ComputePlan compute_plan(const Features& inputs = {}, int predictions = 0,
                            const std::vector<std::string>& outputs = {},
                            const std::map<std::string, std::pair<double, double>>& ranges = {}) const;
+  /// The text of one stage of the plan for these inputs (empty: the default shapes), for people and tests. Blocks of
+  /// control flow follow. Errors: as compute_plan.
+  std::string plan_text(PlanStage stage, const Features& inputs = {}) const;
   /// Predicts once and passes the result of every operation that runs to `observe`.
   Features intermediates(const Features& inputs, const Intermediate& observe,
                          const PredictionOptions& options = {}) const;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "linting/lint.h"
 #include "linting/narrowing.h"
+#include "plan/text.h"
 
 namespace moka {
 
@@ -75,7 +76,26 @@ void add_narrowings(const runtime::Model& model, const std::map<std::string, std
     report.remarks.push_back({"integers", cat(linting::place_of(*n.op), ": ", n.reason(), "; ", n.evidence())});
 }
 
+std::string_view name_of(PlanStage stage) {
+  switch (stage) {
+    case PlanStage::resolve: return "resolve";
+    case PlanStage::claim: return "claim";
+    case PlanStage::arrange: return "arrange";
+    case PlanStage::memory: return "memory";
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string Model::plan_text(PlanStage stage, const Features& inputs) const {
+  if (inputs.empty() && impl_->configuration.memory_budget > 0)
+    check_default_sizes(impl_->function, impl_->configuration.memory_budget);
+  std::vector<ir::Type> types;
+  const auto model = api::unwrap(impl_->choose(inputs.empty() ? random_inputs() : inputs, {}, types)).model;
+  const auto plan = api::unwrap(model->plan(types));
+  return api::unwrap(plan::stage_text(*plan, model->plan_options(), name_of(stage)));
+}
 
 ComputePlan Model::compute_plan(const Features& inputs, int predictions, const std::vector<std::string>& wanted,
                                 const std::map<std::string, std::pair<double, double>>& ranges) const {

@@ -92,8 +92,6 @@ Result<std::shared_ptr<const Resolved>> resolve_rest(const Resolved& before, std
 /// Refuses a Resolved that breaks a rule: every index is in range, an operation reads only what is supplied, constant
 /// or computed before it, types are concrete, and each value is computed once. Error internal names the operation.
 Status check(const Resolved& resolved);
-/// One line for each input, constant and operation.
-std::string to_text(const Resolved& resolved);
 
 /// Values used in `block` but defined outside it.
 std::vector<const ir::Value*> free_values(const ir::Block& block);

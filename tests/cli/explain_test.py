@@ -29,6 +29,15 @@ class Explain(Case):
             self.assertIn("device", shown)
             self.assertIn("operation", shown)
 
+    def test_stages(self):
+        model = self.affine()
+        for stage, expected in (("resolve", "compute "), ("claim", "reference reference"), ("arrange", "run "), ("memory", "arena of ")):
+            shown = self.ends(0, "explain", model, "--stage", stage, "--device", "reference").stdout
+            self.assertIn(expected, shown)
+            self.assertEqual(self.answer("explain", model, "--stage", stage, "--device", "reference")["text"], shown)
+        self.ends(2, "explain", model, "--stage", "claim", "--measure")
+        self.ends(2, "explain", model, "--stage", "emit")
+
     def test_state(self):
         plan = self.answer("explain", self.accumulator(), "--measure")
         types = {o["type"] for o in plan["operations"]}

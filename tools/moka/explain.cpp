@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,6 +32,7 @@ struct ExplainOptions {
   InputOptions input;
   bool measure = false, all = false, json = false;
   std::vector<std::string> ranges;
+  std::string stage;    ///< print this stage of the plan; empty: the report
   std::string unit;     ///< show only this unit's refusals; empty: all
   int predictions = 0;  ///< number of measured predictions; 0: as many as take about half a second
 };
@@ -275,7 +277,21 @@ int predictions_of(const Model& model, const Features& inputs, const ExplainOpti
   return static_cast<int>(std::clamp(kSeconds / 2 / std::max(seconds, 1e-6), 3.0, 51.0)) | 1;
 }
 
+constexpr std::array<std::pair<const char*, PlanStage>, 4> kStages{{{"resolve", PlanStage::resolve},
+                                                                    {"claim", PlanStage::claim},
+                                                                    {"arrange", PlanStage::arrange},
+                                                                    {"memory", PlanStage::memory}}};
+
+int explain_stage(const Model& model, const Features& inputs, const ExplainOptions& options) {
+  const auto stage =
+      std::find_if(kStages.begin(), kStages.end(), [&](const auto& s) { return s.first == options.stage; });
+  const std::string text = model.plan_text(stage->second, inputs);
+  print(options.json ? rendered(Json{{"model", options.load.path}, {"stage", options.stage}, {"text", text}}) : text);
+  return 0;
+}
+
 int explain(const ExplainOptions& options) {
+  if (!options.stage.empty() && options.measure) throw UsageError("--stage plans only; it does not go with --measure");
   ModelConfiguration c = configuration(options.load);
   if (options.unit == "gpu") c.compute_units = ComputeUnits::cpu_and_gpu;
   if (options.unit == "neuralEngine") c.compute_units = ComputeUnits::cpu_and_neural_engine;
@@ -288,6 +304,7 @@ int explain(const ExplainOptions& options) {
   } else if (options.measure) {
     inputs = model.random_inputs(options.input.seed);
   }
+  if (!options.stage.empty()) return explain_stage(model, inputs, options);
   std::map<std::string, std::pair<double, double>> ranges;
   for (const std::string& text : options.ranges) {
     const NumberRange range = parse_range(text);
@@ -318,6 +335,11 @@ Command add_explain(Arguments parent) {
   app.add_option("--unit", options->unit, "Only what stays off this unit and why: cpu, gpu or neuralEngine")
       .check(one_of({"cpu", "gpu", "neuralEngine"}))
       .option_text("UNIT");
+  app.add_option("--stage", options->stage,
+                 "One stage of the plan: resolve (types, constants), claim (what each device offers, and the choice), "
+                 "arrange (steps) or memory")
+      .check(one_of({"resolve", "claim", "arrange", "memory"}))
+      .option_text("STAGE");
   app.add_option("--range", options->ranges, "The numbers of an array input: which ones a narrower integer type lacks")
       .allow_extra_args(false)
       .option_text("NAME=LOW:HIGH");

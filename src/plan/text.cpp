@@ -1,0 +1,293 @@
+#include "plan/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+namespace moka::plan {
+
+namespace {
+
+constexpr size_t kKindColumn = 10;
+
+std::string padded(std::string text, size_t width) {
+  text.resize(std::max(width, text.size() + 1), ' ');
+  return text;
+}
+
+std::string line(std::string_view kind, const std::string& rest, int depth) {
+  const std::string indent(2 * static_cast<size_t>(depth), ' ');
+  return rest.empty() ? cat(indent, kind, "\n") : cat(indent, padded(std::string(kind), kKindColumn), rest, "\n");
+}
+
+/// "conv(x=x, weight=w)".
+std::string call_text(const Resolved& r, const ResolvedOp& op) {
+  std::string args;
+  const auto& params = op.op->version().params;
+  for (size_t p = 0; p < params.size(); p++) {
+    std::string values;
+    for (uint32_t i = op.first[p]; i < op.first[p + 1]; i++)
+      values += cat(values.empty() ? "" : ", ", r.at(op.in[i]).value->name);
+    if (values.empty()) continue;
+    const bool many = op.first[p + 1] - op.first[p] > 1;
+    args += cat(args.empty() ? "" : ", ", params[p].name, many ? "=(" : "=", values, many ? ")" : "");
+  }
+  std::string text = cat(op.op->type_name(), "(", args, ")");
+  for (const ir::Epilogue& e : op.op->epilogue) text += cat(" +", e.op);
+  for (size_t i = 0; i < op.captured.size(); i++)
+    text += cat(i == 0 ? " with " : ", ", r.at(op.captured[i]).value->name);
+  return text;
+}
+
+std::string results_text(const Resolved& r, const ResolvedOp& op) {
+  std::string out;
+  for (int i : op.out) out += cat(out.empty() ? "" : ", ", r.at(i).value->name, ": ", r.at(i).type);
+  return out.empty() ? cat("'", op.op->name, "'") : out;
+}
+
+std::string names_text(const Resolved& r, std::span<const int> values) {
+  std::string out;
+  for (int i : values) out += cat(out.empty() ? "" : ", ", r.at(i).value->name);
+  return out;
+}
+
+/// By value: whether an operation or an output reads it. Operands of folded operations are not read any more.
+std::vector<bool> read_values(const Resolved& r) {
+  std::vector<bool> is_read(r.values.size());
+  const auto reads = [&](std::span<const int> values) {
+    for (int i : values) is_read[static_cast<size_t>(i)] = true;
+  };
+  for (const ResolvedOp& op : r.ops) reads(op.in), reads(op.captured);
+  if (r.pending) reads(r.pending->in), reads(r.pending->captured);
+  reads(r.outputs);
+  return is_read;
+}
+
+void add_resolved(const Resolved& r, int depth, std::string& out) {
+  const std::vector<bool> is_read = read_values(r);
+  for (size_t i = 0; i < r.values.size(); i++) {
+    const ResolvedValue& v = r.values[i];
+    if (v.is_constant() && !is_read[i]) continue;
+    const char* kind = v.source == ResolvedValue::Source::input   ? "input"
+                       : v.source == ResolvedValue::Source::outer ? "outer"
+                       : v.is_constant()                          ? "constant"
+                                                                  : nullptr;
+    if (kind == nullptr) continue;
+    const bool is_later = v.is_constant() && v.constant.empty_handle();
+    out += line(kind, cat(v.value->name, ": ", v.type, is_later ? ", expanded on demand" : ""), depth);
+  }
+  for (const ResolvedOp& op : r.ops) {
+    std::string notes;
+    if (r.states.views.contains(op.op)) notes += ", a view of the state";
+    if (const ir::Value* state = r.states.state_of(*op.op)) notes += cat(", in the memory of '", state->name, "'");
+    out += line(op.is_alias ? "view" : "compute", cat(results_text(r, op), " = ", call_text(r, op), notes), depth);
+    for (const auto& block : op.blocks)
+      if (block != nullptr) {
+        out += line("block", "", depth + 1);
+        add_resolved(*block, depth + 1, out);
+      }
+  }
+  if (r.pending)
+    out += line("pending", cat(call_text(r, *r.pending), r.pending_runs_first ? ", which runs first" : ""), depth);
+  else
+    out += line("output", names_text(r, r.outputs), depth);
+}
+
+/// "x=blocked16": the inputs of the operation that are not row-major.
+std::string inputs_text(const ResolvedOp& op, std::span<const kernel::Layout> layouts) {
+  std::string out;
+  const auto& params = op.op->version().params;
+  for (size_t p = 0; p < params.size(); p++)
+    for (uint32_t i = op.first[p]; i < op.first[p + 1] && i < layouts.size(); i++)
+      if (!layouts[i].is_row_major())
+        out += cat(out.empty() ? "" : ", ", params[p].name, "=", kernel::to_string(layouts[i]));
+  return out;
+}
+
+std::string outputs_text(std::span<const kernel::Layout> layouts) {
+  std::string out;
+  for (const kernel::Layout& l : layouts) out += cat(out.empty() ? "" : ", ", kernel::to_string(l));
+  return out;
+}
+
+bool is_flat(std::span<const kernel::Layout> layouts) {
+  return std::all_of(layouts.begin(), layouts.end(), [](const kernel::Layout& l) { return l.is_row_major(); });
+}
+
+std::string microseconds(double seconds) {
+  const double us = std::round(seconds * 1e8) / 100;
+  return cat(us, " us");
+}
+
+void add_claim(const ResolvedOp& op, const Claim& c, std::string& out) {
+  if (c.kernel.choice == nullptr) {
+    const Refusal& r = c.kernel.refusals.back();
+    out += cat("  ", padded(r.device, kKindColumn), "refuses: ", r.reason, "\n");
+    return;
+  }
+  const kernel::KernelChoice& k = *c.kernel.choice;
+  out += cat("  ", padded(std::string(c.kernel.device->name()), kKindColumn), k.kernel, ", ", microseconds(k.cost));
+  if (!is_flat(c.layouts)) out += cat(", given ", inputs_text(op, c.layouts));
+  if (!is_flat(k.in)) out += cat(", reads ", inputs_text(op, k.in));
+  if (!is_flat(k.out)) out += cat(", writes ", outputs_text(k.out));
+  if (c.kernel.by != ChosenBy::rule) out += cat(", by ", to_string(c.kernel.by));
+  out += "\n";
+}
+
+std::string_view kind_of(const Step& s) {
+  switch (s.kind) {
+    case Step::Kind::run: return "run";
+    case Step::Kind::placed: return "placed";
+    case Step::Kind::convert: return "convert";
+    case Step::Kind::cond: return "cond";
+    case Step::Kind::loop: return "loop";
+    case Step::Kind::transfer: return "transfer";
+    case Step::Kind::submit: return "submit";
+    case Step::Kind::wait: return "wait";
+  }
+  return "?";
+}
+
+std::string storage_text(Storage s) {
+  switch (s) {
+    case Storage::arena: return "arena";
+    case Storage::constant: return "constant";
+    case Storage::external: return "external";
+    case Storage::object: return "object";
+    case Storage::prepared: return "prepared";
+  }
+  return "?";
+}
+
+/// "3 (y, blocked16 on gpu)".
+std::string place_text(const Plan& plan, int i) {
+  const Place& p = plan.places[static_cast<size_t>(i)];
+  std::string notes;
+  const auto note = [&](const std::string& text) { notes += cat(notes.empty() ? "" : ", ", text); };
+  if (p.value != nullptr) note(p.value->name);
+  if (!p.layout.is_row_major()) note(kernel::to_string(p.layout));
+  if (p.device != nullptr) note(cat("on ", p.device->name()));
+  return notes.empty() ? std::to_string(i) : cat(i, " (", notes, ")");
+}
+
+std::string places_text(const Plan& plan, std::span<const int> places) {
+  std::string out;
+  for (int i : places) out += cat(out.empty() ? "" : ", ", place_text(plan, i));
+  return out;
+}
+
+/// Calls `visit(plan, depth, title)` for the plan, the plans of its blocks and what follows it.
+template <class Visit>
+Status for_each_plan(const Plan& plan, int depth, const std::string& title, Visit&& visit) {
+  MOKA_TRY(visit(plan, depth, title));
+  const auto blocks_of = [&](const Step& s) -> Status {
+    for (size_t b = 0; b < 2; b++)
+      if (s.blocks[b] != nullptr)
+        for (const auto& inner : s.blocks[b]->snapshot())
+          MOKA_TRY(for_each_plan(*inner, depth + 1, cat("block ", b, " of '", s.op->name, "'"), visit));
+    return {};
+  };
+  for (const Step& s : plan.steps) MOKA_TRY(blocks_of(s));
+  if (plan.is_complete()) return {};
+  MOKA_TRY(blocks_of(plan.pending_step));
+  for (const auto& rest : plan.continuations->snapshot())
+    MOKA_TRY(for_each_plan(*rest, depth, cat("after '", plan.pending->name, "'"), visit));
+  return {};
+}
+
+}  // namespace
+
+std::string to_text(const Resolved& resolved) {
+  std::string out;
+  add_resolved(resolved, 0, out);
+  return out;
+}
+
+std::string to_text(const Resolved& resolved, const Claims& claims, const Assignment& assignment) {
+  std::string out;
+  for (int n : assignment.order) {
+    const auto k = static_cast<size_t>(n);
+    const ResolvedOp& op = resolved.ops[k];
+    const OpClaims& of = claims.ops[k];
+    const kernel::Device* device = assignment.device[k];
+    out += cat("'", op.op->name, "' (", op.op->type_name(), ")");
+    if (of.is_view) out += ", a view";
+    if (device != nullptr)
+      out += cat(" -> region ", assignment.region[k], " on ", device->name());
+    else if (!assignment.is_on_host())
+      out += " -> host";
+    out += "\n";
+    if (of.host) add_claim(op, *of.host, out);
+    for (const Claim& c : of.others) add_claim(op, c, out);
+  }
+  return out;
+}
+
+std::string sequence_text(const Plan& plan) {
+  std::string out;
+  for (const Step& s : plan.steps) {
+    std::string text;
+    if (!s.out.empty()) text += cat(places_text(plan, s.out), " = ");
+    text += s.op != nullptr ? s.op->type_name() : s.choice != nullptr ? std::string(s.choice->kernel) : "";
+    const bool is_copy = s.op == nullptr && s.choice == nullptr;
+    if (!s.in.empty()) text += is_copy ? places_text(plan, s.in) : cat("(", places_text(plan, s.in), ")");
+    if (s.op != nullptr && s.choice != nullptr) text += cat(" by ", s.choice->kernel);
+    if (s.region >= 0) text += cat(text.empty() ? "" : ", ", "region ", s.region, " on ", s.device->name());
+    if (s.threads > 1) text += cat(", ", s.threads, " threads");
+    out += line(kind_of(s), text, 0);
+  }
+  if (plan.pending != nullptr)
+    out += line("pending", cat(plan.pending->type_name(), "(", places_text(plan, plan.pending_step.in), ")"), 0);
+  else
+    out += line("output", places_text(plan, plan.outputs), 0);
+  return out;
+}
+
+std::string memory_text(const Plan& plan) {
+  std::string out = cat("arena of ", plan.arena_bytes, " bytes on the host\n");
+  for (const DeviceArena& a : plan.device_arenas)
+    out += cat("arena of ", a.bytes, " bytes on ", a.device->name(), "\n");
+  std::vector<int> order(plan.places.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto at = [&](int i) -> const Place& { return plan.places[static_cast<size_t>(i)]; };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return at(a).offset < at(b).offset; });
+  for (int i : order) {
+    const Place& p = at(i);
+    const Place& root = at(p.root);
+    if (p.storage != Storage::arena) {
+      out += line(storage_text(p.storage), place_text(plan, i), 0);
+    } else if (root.last >= 0) {
+      std::string shared;
+      if (p.root != i) shared = cat(", in ", p.root);
+      out += line("arena",
+                  cat(place_text(plan, i), ": ", root.bytes, " bytes at ", p.offset, ", steps ", root.first, " to ",
+                      root.last, shared),
+                  0);
+    }
+  }
+  return out;
+}
+
+Result<std::string> stage_text(const Plan& plan, const PlanOptions& options, std::string_view stage) {
+  const std::array known{"resolve", "claim", "arrange", "memory"};
+  if (std::find(known.begin(), known.end(), stage) == known.end())
+    return fail(ErrorCode::invalid_argument, "stage '", stage, "': expected resolve, claim, arrange or memory");
+  std::string out;
+  MOKA_TRY(for_each_plan(plan, 0, "", [&](const Plan& p, int depth, const std::string& title) -> Status {
+    if (stage == "resolve" && depth > 0) return {};  // the resolved text shows blocks itself
+    if (!title.empty()) out += cat("\n", title, "\n");
+    if (stage == "resolve") {
+      out += to_text(*p.resolved);
+    } else if (stage == "claim") {
+      const Claims claims = MOKA_TRY(claim(*p.resolved, p.parent, options));
+      out += to_text(*p.resolved, claims, MOKA_TRY(assign(*p.resolved, claims, options)));
+    } else {
+      out += stage == "arrange" ? sequence_text(p) : memory_text(p);
+    }
+    return {};
+  }));
+  return out;
+}
+
+}  // namespace moka::plan

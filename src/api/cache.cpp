@@ -13,9 +13,8 @@
 #include "api/internal.h"
 #include "base/checksum.h"
 #include "base/replace_file.h"
-#include "kernel/code_cache.h"
+#include "kernel/device.h"
 #include "kernel/fault.h"
-#include "kernel/packing.h"
 #include "plan/packed_cache.h"
 #include "runtime/model_content.h"
 
@@ -108,10 +107,7 @@ Result<PackedWeights> packed_weights_for(const ModelConfiguration& configuration
   if (content.ok()) {
     std::string scope = cat(content->digest, "\nthreads ", threads, "\nexact ",
                             configuration.precision == Precision::exact, "\noptimize ", configuration.optimize);
-    for (const kernel::Device* d : devices) {
-      const auto* packing = dynamic_cast<const kernel::Packing*>(d);
-      scope += cat("\n", d->name(), " ", packing != nullptr ? packing->packing() : d->identity());
-    }
+    for (const kernel::Device* d : devices) scope += cat("\n", d->name(), " ", d->packing());
     Digest name;
     name.add(std::as_bytes(std::span(scope.data(), scope.size())));
     scope += cat("\nbuild ", plan::build());
@@ -123,20 +119,17 @@ Result<PackedWeights> packed_weights_for(const ModelConfiguration& configuration
   } else {
     warn(cat("packed weights are not kept: ", content.error().to_string()));
   }
+  out.devices.assign(devices.begin(), devices.end());
   for (const kernel::Device* d : devices)
-    if (const auto* compiler = dynamic_cast<const kernel::CodeCache*>(d)) {
-      out.compilers.push_back(compiler);
-      if (Status s = compiler->read_code(out.folder); !s.ok())
-        warn(kernel::failed_on(*d, std::move(s).error()).to_string());
-    }
+    if (Status s = d->read_code(out.folder); !s.ok()) warn(kernel::failed_on(*d, std::move(s).error()).to_string());
   return out;
 }
 
 void PackedWeights::save() const {
   if (!cache) return;
   if (cache->save()) trim(folder, cache->path());
-  for (const kernel::CodeCache* c : compilers)
-    if (Status s = c->write_code(folder); !s.ok()) warn(s.error().to_string());
+  for (const kernel::Device* d : devices)
+    if (Status s = d->write_code(folder); !s.ok()) warn(s.error().to_string());
 }
 
 void PackedWeights::tell() const {

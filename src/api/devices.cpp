@@ -6,9 +6,7 @@
 #include <mutex>
 
 #include "api/internal.h"
-#include "kernel/hardware.h"
-#include "kernel/preview.h"
-#include "kernel/unit_name.h"
+#include "kernel/device.h"
 #include "runtime/cache_file.h"
 
 namespace moka::api {
@@ -28,17 +26,11 @@ bool allows(ComputeUnits units, kernel::ComputeUnit unit) {
   return false;
 }
 
-/// Why `all` skips a device other than the CPU; empty: it uses the device.
-std::string named_only(const kernel::Device& d) {
-  const auto* hardware = dynamic_cast<const kernel::Hardware*>(&d);
-  return hardware == nullptr ? "no hardware of its own" : hardware->named_only();
-}
-
 /// Whether these compute units use the device when it is not named. `all` looks for hardware before it loads a driver.
 bool asks_for(ComputeUnits units, const kernel::Device& d) {
   if (d.rank() < 0 || !allows(units, d.unit())) return false;
   if (d.unit() == kernel::ComputeUnit::cpu) return true;
-  return units == ComputeUnits::all ? named_only(d).empty() : !kernel::is_software(d);
+  return units == ComputeUnits::all ? d.named_only().empty() : !d.is_software();
 }
 
 /// A remark on a device for GPUs that compute units leave out.
@@ -48,8 +40,7 @@ std::string left_out(const kernel::Device& d, std::string_view why) {
 
 /// Why a device that a unit's name stands for is not that unit; empty: it is.
 std::string software_of(const kernel::Device& d, std::string_view name) {
-  const auto* hardware = dynamic_cast<const kernel::Hardware*>(&d);
-  return hardware == nullptr || name == d.name() ? std::string() : hardware->software();
+  return name == d.name() ? std::string() : d.software();
 }
 
 bool is_beside_cpu(const kernel::Device& d) { return d.memory() != nullptr || d.unit() != kernel::ComputeUnit::cpu; }
@@ -75,7 +66,7 @@ Error unknown(std::span<const kernel::Device* const> all, std::string_view name,
 }
 
 /// The preview with a user's rules. It lives as long as the process.
-Result<const kernel::Device*> preview_under(const kernel::Preview& preview, std::span<const kernel::Device* const> all,
+Result<const kernel::Device*> preview_under(const kernel::Device& preview, std::span<const kernel::Device* const> all,
                                             const std::string& rules) {
   static auto& mutex = *new std::mutex;
   static auto& made = *new std::map<std::pair<std::string_view, std::string>, std::unique_ptr<kernel::Device>>;
@@ -85,7 +76,7 @@ Result<const kernel::Device*> preview_under(const kernel::Preview& preview, std:
     std::vector<const kernel::Device*> hosts;
     for (const kernel::Device* d : all)
       if (d->rank() >= 0 && !is_beside_cpu(*d)) hosts.push_back(d);
-    device = MOKA_TRY(preview.with(std::move(hosts), rules));
+    device = MOKA_TRY(preview.with_rules(std::move(hosts), rules));
   }
   return device.get();
 }
@@ -107,10 +98,10 @@ Result<Devices> devices_for(const ModelConfiguration& configuration) {
 Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector<const kernel::Device*> all) {
   std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->rank() < b->rank(); });
   for (const kernel::Device*& d : all)
-    if (const auto* preview = dynamic_cast<const kernel::Preview*>(d)) {
+    if (d->is_preview()) {
       std::string path;
       const std::string rules = MOKA_TRY_IN(rules_of(configuration, path), "rules of the Neural Engine");
-      d = MOKA_TRY_IN(preview_under(*preview, all, rules), cat("rules '", path, "'"));
+      d = MOKA_TRY_IN(preview_under(*d, all, rules), cat("rules '", path, "'"));
     }
   const ComputeUnits units = configuration.compute_units;
   const std::string& name = configuration.device;
@@ -147,7 +138,7 @@ Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector
     }
     if (named == nullptr && !is_asked && !by_unit && is_gpu && allows(units, d->unit()))
       out.remarks.push_back(
-          left_out(*d, units == ComputeUnits::all ? named_only(*d) : software_of(*d, name_of(d->unit()))));
+          left_out(*d, units == ComputeUnits::all ? d->named_only() : software_of(*d, name_of(d->unit()))));
     if (d != all.back() && d != named && !is_asked && !by_unit && !(keeps_host && is_host)) continue;
     if (d->memory() != nullptr && d->kernels().empty()) {
       std::string remark = cat("device '", d->name(), "' is not used: ", d->description());

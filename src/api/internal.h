@@ -9,7 +9,7 @@
 #include "format/model_file.h"
 #include "import/outline.h"
 #include "ir/tensor.h"
-#include "kernel/code_cache.h"
+#include "kernel/device.h"
 #include "moka/model.h"
 #include "moka/rates.h"
 #include "plan/packed_cache.h"
@@ -175,8 +175,8 @@ Status check_pins(const plan::KernelChoices& choices, const ir::Function& functi
 /// Packed weights that earlier loads of a model saved.
 struct PackedWeights {
   std::string folder;
-  std::shared_ptr<plan::PackedCache> cache;         ///< nullptr: none
-  std::vector<const kernel::CodeCache*> compilers;  ///< devices that save compiled kernels in the folder
+  std::shared_ptr<plan::PackedCache> cache;    ///< nullptr: none
+  std::vector<const kernel::Device*> devices;  ///< may save compiled kernels in the folder
   /// Writes new entries. A failure becomes a remark.
   void save() const;
   /// Reports problems with the file on standard error, and records the time of use.

@@ -5,7 +5,7 @@
 
 #include "api/internal.h"
 #include "base/processors.h"
-#include "kernel/unit_name.h"
+#include "kernel/device.h"
 #include "runtime/cache_file.h"
 #include "runtime/rates.h"
 
@@ -147,7 +147,7 @@ MachineRates machine_rates(const std::string& file, const Devices& devices, int 
     unwrap(known.save());
   }
   for (const kernel::Device* d : units) {
-    UnitRates r{std::string(d->name()), std::string(kernel::unit_name_of(*d)), d->description()};
+    UnitRates r{std::string(d->name()), std::string(d->unit_name()), d->description()};
     if (const runtime::KnownUnit* u = known.find(*d)) {
       r.fp32 = u->rates.measured.fp32;
       r.fp16 = u->rates.measured.fp16;

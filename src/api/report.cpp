@@ -3,7 +3,7 @@
 #include <set>
 
 #include "api/internal.h"
-#include "kernel/unit_name.h"
+#include "kernel/device.h"
 #include "plan/late.h"
 
 namespace moka::api {
@@ -143,13 +143,13 @@ class Reporter {
   void add_bids(const plan::Step& s, PlannedOperation& p) const {
     const auto unit_of = [&](std::string_view name) {
       for (const kernel::Device* d : options_.devices)
-        if (d->name() == name) return std::string(kernel::unit_name_of(*d));
+        if (d->name() == name) return std::string(d->unit_name());
       return std::string();
     };
     if (s.bids) {
       for (const plan::Bid& b : *s.bids)
-        p.bids.push_back({std::string(b.device->name()), std::string(kernel::unit_name_of(*b.device)), b.seconds,
-                          b.refusal, b.advice.remedy, b.advice.source});
+        p.bids.push_back({std::string(b.device->name()), std::string(b.device->unit_name()), b.seconds, b.refusal,
+                          b.advice.remedy, b.advice.source});
     } else if (s.device != nullptr && s.choice) {
       p.bids.push_back({p.device, unit_of(p.device), s.choice->cost, {}, {}, {}});
     }

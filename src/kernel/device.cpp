@@ -1,6 +1,7 @@
+#include "kernel/device.h"
+
 #include <algorithm>
 
-#include "kernel/kernel.h"
 #include "kernel/memory.h"
 
 namespace moka::kernel {
@@ -42,6 +43,23 @@ Result<std::shared_ptr<const Buffer>> PrepareContext::upload(
 Result<std::shared_ptr<const Buffer>> PrepareContext::upload_stored(int, std::string_view, size_t,
                                                                     const std::function<Status(std::byte*)>&) {
   return fail(ErrorCode::internal, "there is no device memory to upload to");
+}
+
+std::string_view name_of(ComputeUnit unit) {
+  switch (unit) {
+    case ComputeUnit::cpu: return "cpu";
+    case ComputeUnit::gpu: return "gpu";
+    case ComputeUnit::neural_engine: return "neuralEngine";
+  }
+  return "";
+}
+
+bool Device::may_join(const KernelChoice&, const KernelChoice&) const { return false; }
+Status Device::read_code(const std::string&) const { return {}; }
+Status Device::write_code(const std::string&) const { return {}; }
+
+Result<std::unique_ptr<Device>> Device::with_rules(std::vector<const Device*>, std::string_view) const {
+  return fail(ErrorCode::unsupported, "device '", name(), "' has no rules, because it is not a preview");
 }
 
 Result<std::unique_ptr<Queue>> Device::open_queue() const {

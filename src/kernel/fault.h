@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernel/kernel.h"
+#include "kernel/device.h"
 
 /// Marks errors with the device that caused them when several devices compute one model.
 namespace moka::kernel {

@@ -195,40 +195,6 @@ struct KernelDef {
 /// What the planes of an image input hold, in their order.
 enum class PlaneOrder : uint8_t { gray, rgb, bgr };
 
-/// The compute units that a ModelConfiguration may allow.
-enum class ComputeUnit : uint8_t { cpu, gpu, neural_engine };
-
-/// A device: an ordered list of kernels, best first.
-class Device {
- public:
-  virtual ~Device() = default;
-  virtual std::string_view name() const = 0;    ///< "cpu", "reference"
-  virtual std::string description() const = 0;  ///< the hardware, for users
-  /// Everything besides the kernels' sources that measured times depend on: the exact hardware, its features in use,
-  /// and the libraries.
-  virtual std::string identity() const { return {}; }
-  virtual ComputeUnit unit() const = 0;
-  /// Devices are asked in ascending order of rank. A negative rank: only when the user names the device. `reference` is
-  /// last.
-  virtual int rank() const = 0;
-  virtual std::span<const KernelDef> kernels() const = 0;
-  /// The first match in `kernels`, or all refusals as "kernel: reason; kernel, kernel: reason".
-  virtual Match claim(const MatchCall& call) const;
-
-  /// The device's own memory (kernel/memory.h); nullptr: it computes in host memory.
-  virtual const Memory* memory() const { return nullptr; }
-  /// Opens a queue on a device with its own memory. Errors: device_lost, out_of_budget.
-  virtual Result<std::unique_ptr<Queue>> open_queue() const;
-  /// A layout conversion in the device's memory. If it refuses, the host converts before the upload or after the
-  /// download.
-  virtual Match convert(ir::DType, const ir::Shape&, Layout, Layout) const { return Match::no("no conversions"); }
-  /// Turns a packed picture (kernel/pixels.h) into planes of type `to` in the device's memory. If it refuses, the host
-  /// does.
-  virtual Match unpack(PlaneOrder, const ir::Type&) const { return Match::no("no pictures"); }
-  /// Whether the device applies an epilogue that a kernel does not apply itself (RegionStep::epilogue).
-  virtual bool applies(const ir::Epilogue&) const { return false; }
-};
-
 /// Identifies this build of the kernels: their sources, the compiler and its options.
 std::string_view build();
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/kernel.h"
+#include "kernel/device.h"
 
 /// Chooses a kernel when several can run an operation: by pins, measured times or the kernels' rules.
 namespace moka::plan {

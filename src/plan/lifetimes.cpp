@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <climits>
 
-#include "kernel/fusing.h"
+#include "kernel/device.h"
 #include "plan/plan.h"
 
 namespace moka::plan {
@@ -60,8 +60,6 @@ void find_lifetimes(Plan& plan, const ir::Op* pending) {
   }
   // A device that computes an operation while its result is read needs its inputs until then.
   for (const Region& r : plan.regions) {
-    const auto* fusing = dynamic_cast<const kernel::Fusing*>(r.device);
-    if (fusing == nullptr) continue;
     std::unordered_map<int, int> reader;  // by place: the last one
     for (int s : r.steps)
       for (int i : plan.steps[static_cast<size_t>(s)].in) reader[i] = s;
@@ -69,7 +67,7 @@ void find_lifetimes(Plan& plan, const ir::Op* pending) {
       const Step& step = plan.steps[static_cast<size_t>(s)];
       const auto at = step.out.size() == 1 ? reader.find(step.out[0]) : reader.end();
       if (at == reader.end() || at->second <= s) continue;
-      if (fusing->may_join(*step.choice, *plan.steps[static_cast<size_t>(at->second)].choice))
+      if (r.device->may_join(*step.choice, *plan.steps[static_cast<size_t>(at->second)].choice))
         for (int i : step.in) touch(i, at->second);
     }
   }

@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "kernel/device.h"
 #include "kernel/layout.h"
-#include "kernel/unit_name.h"
 #include "runtime/frame.h"
 
 /// Records the steps of a frame. The lane Compute gets a slice for each run of steps on one device, which contains the
@@ -44,9 +44,8 @@ const trace::Label* stretch_label(const kernel::Device& device) {
   thread_local std::vector<std::pair<const kernel::Device*, const trace::Label*>> made;
   for (const auto& [of, label] : made)
     if (of == &device) return label;
-  made.emplace_back(&device,
-                    trace::label(device.name(), "stretch",
-                                 {{"unit", kernel::unit_name_of(device)}, {"hardware", device.description()}}));
+  made.emplace_back(&device, trace::label(device.name(), "stretch",
+                                          {{"unit", device.unit_name()}, {"hardware", device.description()}}));
   return made.back().second;
 }
 
@@ -115,9 +114,9 @@ const trace::Label* Frame::region_label(size_t r) {
     if (const Step& step = plan_->steps[static_cast<size_t>(s)]; step.op != nullptr) {
       if (count++ < 64) operations += cat(operations.empty() ? "" : ", ", step.op->name);
     }
-  slot = trace::label(
-      region.device->name(), "region",
-      {{"unit", kernel::unit_name_of(*region.device)}, {"region", r}, {"count", count}, {"operations", operations}});
+  slot =
+      trace::label(region.device->name(), "region",
+                   {{"unit", region.device->unit_name()}, {"region", r}, {"count", count}, {"operations", operations}});
   return slot;
 }
 

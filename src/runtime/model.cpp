@@ -71,10 +71,10 @@ Result<std::unique_ptr<Model>> Model::compile(import::ImportedModel imported, co
   if (options.keep_sources) record_sources(m->ir_->body(), m->sources_);
   passes::PipelineOptions pipeline{options.optimize, !options.exact_precision};
   MOKA_TRY(passes::run_pipeline(m->imported_.program, ops::table(), pipeline, m->remarks_));
-  // Neural networks declare no types. If a unit computes only in float16, all values become float16.
+  // Neural networks declare no types. If a device computes only in float16, all values become float16.
   const auto& devices = options.plan.devices;
-  if (!d.typed && std::any_of(devices.begin(), devices.end(),
-                              [](const kernel::Device* x) { return x->unit() == kernel::ComputeUnit::neural_engine; }))
+  if (!d.typed &&
+      std::any_of(devices.begin(), devices.end(), [](const kernel::Device* x) { return x->is_half_only(); }))
     mark_half(m->ir_->body());
   m->options_.plan.constants = std::make_shared<plan::ConstantPool>(options.plan.budget, options.packed, options.cache);
   m->set_up_devices();

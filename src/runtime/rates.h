@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "kernel/kernel.h"
+#include "kernel/device.h"
 #include "kernel/rates.h"
 #include "runtime/waited.h"
 

@@ -44,6 +44,20 @@ TEST(Pins, BringADeviceWithAMemoryOfItsOwn) {
   for (size_t i = 0; i < a.size(); i++) EXPECT_NEAR(a[i], b[i], 1e-4 * std::max(1.0, std::fabs(a[i])));
 }
 
+TEST(Pins, BringSeveralDevicesOfOneKind) {
+  const Model m = load_chain({{"enc_*", "simulator"}, {"encoder", "simulator"}, {"dec_*", "simulator1"}});
+  const ComputePlan plan = m.compute_plan();
+  EXPECT_EQ(devices_of(plan), "enc_a:simulator enc_b:simulator encoder:simulator dec_a:simulator1 dec_b:simulator1");
+  ASSERT_EQ(plan.regions.size(), 2u);
+  EXPECT_EQ(plan.regions[0].device, "simulator");
+  EXPECT_EQ(plan.regions[1].device, "simulator1");
+  ModelConfiguration reference;
+  reference.device = "reference";
+  const Features in = m.random_inputs(), expected = load_chain({}, reference).predict(in), got = m.predict(in);
+  for (const char* name : {"enc_a", "enc_b", "encoder", "dec_a", "dec_b"})
+    EXPECT_EQ(values(got.array(name)), values(expected.array(name))) << name;
+}
+
 TEST(Pins, ThatAreRefusedAreRemarksOrErrors) {
   const std::string text =
       program("tensor<fp32, [8]> x",

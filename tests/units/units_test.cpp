@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "api/internal.h"
-#include "kernel/unit_name.h"
+#include "kernel/device.h"
 #include "moka/rates.h"
 #include "units/units_util.h"
 #include "units/vulkan_driver.h"
@@ -113,8 +113,8 @@ TEST(Units, NoneIsADriverThatComputesOnTheCpu) {
     c.strict = false;
     EXPECT_EQ(asked(gpu, c), left);
   }
-  EXPECT_EQ(kernel::unit_name_of(gpu), "cpu");
-  EXPECT_EQ(kernel::unit_name_of(Gpu("")), "gpu");
+  EXPECT_EQ(gpu.unit_name(), "cpu");
+  EXPECT_EQ(Gpu("").unit_name(), "gpu");
 }
 
 TEST(Units, CpuAndGpuAsksAGpuThatAllDoesNotFind) {

@@ -5,7 +5,7 @@
 
 #include "api/api_util.h"
 #include "devices/simulator/device.h"
-#include "kernel/hardware.h"
+#include "kernel/device.h"
 
 namespace moka::api {
 std::vector<const kernel::Device*> all_devices();
@@ -45,7 +45,7 @@ inline std::string remark_of(const ComputePlan& plan, const std::string& pass) {
 }
 
 /// A GPU with the simulator's memory and kernels.
-class Gpu : public kernel::Device, public kernel::Hardware {
+class Gpu : public kernel::Device {
  public:
   explicit Gpu(std::string named_only, std::string software = {})
       : named_only_(std::move(named_only)), software_(std::move(software)) {}

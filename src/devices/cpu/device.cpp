@@ -4,13 +4,13 @@
 
 #include "devices/cpu/isa.h"
 #include "devices/cpu/kernels/family.h"
-#include "kernel/packing.h"
+#include "kernel/device.h"
 
 namespace moka::devices::cpu {
 
 namespace {
 
-class Cpu final : public kernel::Device, public kernel::Packing {
+class Cpu final : public kernel::Device {
  public:
   Cpu() {
     isa();  // sets oneDNN's instruction set, which must happen before its first use
@@ -37,5 +37,7 @@ const kernel::Device& device() {
   static const Cpu d;
   return d;
 }
+
+std::vector<const kernel::Device*> devices() { return {&device()}; }
 
 }  // namespace moka::devices::cpu

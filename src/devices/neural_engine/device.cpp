@@ -137,7 +137,7 @@ Match rounded(Match host, const MatchCall& call) {
   return Match::yes(std::move(c));
 }
 
-class NeuralEngine final : public Preview {
+class NeuralEngine final : public Device {
  public:
   NeuralEngine(std::vector<const Device*> hosts, Rules rules) : hosts_(std::move(hosts)), rules_(std::move(rules)) {}
 
@@ -163,7 +163,9 @@ class NeuralEngine final : public Preview {
     }
     return Match::no(std::move(refusals));
   }
-  Result<std::unique_ptr<Device>> with(std::vector<const Device*> hosts, std::string_view rules) const override {
+  bool is_half_only() const override { return true; }
+  bool is_preview() const override { return true; }
+  Result<std::unique_ptr<Device>> with_rules(std::vector<const Device*> hosts, std::string_view rules) const override {
     Rules all = rules_;
     MOKA_TRY(all.add(rules));
     return std::unique_ptr<Device>(std::make_unique<NeuralEngine>(std::move(hosts), std::move(all)));
@@ -185,5 +187,7 @@ const Device& device() {
   }();
   return d;
 }
+
+std::vector<const Device*> devices() { return {&device()}; }
 
 }  // namespace moka::devices::neural_engine

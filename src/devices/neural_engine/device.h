@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernel/preview.h"
+#include "kernel/device.h"
 
 namespace moka::devices::neural_engine {
 
@@ -8,5 +8,7 @@ namespace moka::devices::neural_engine {
 /// The host's kernels compute these operations, with all inputs and results rounded to float16 and sums in float32. The
 /// preview is used when cpuAndNeuralEngine or a pin asks for it.
 const kernel::Device& device();
+/// What the folder gives to the list of devices.
+std::vector<const kernel::Device*> devices();
 
 }  // namespace moka::devices::neural_engine

@@ -46,4 +46,6 @@ const Device& device() {
   return d;
 }
 
+std::vector<const Device*> devices() { return {&device()}; }
+
 }  // namespace moka::devices::reference

@@ -1,11 +1,13 @@
 #pragma once
 
-#include "kernel/kernel.h"
+#include "kernel/device.h"
 
 namespace moka::devices::reference {
 
 /// Runs every operation with its reference function. It is the fallback that refuses nothing, and the reference for
 /// tests of other devices.
 const kernel::Device& device();
+/// What the folder gives to the list of devices.
+std::vector<const kernel::Device*> devices();
 
 }  // namespace moka::devices::reference

@@ -129,7 +129,8 @@ Match match(const MatchCall& call) {
 
 class Simulator final : public Device {
  public:
-  std::string_view name() const override { return "simulator"; }
+  explicit Simulator(std::string_view name) : name_(name) {}
+  std::string_view name() const override { return name_; }
   std::string description() const override { return "reference kernels behind a simulated memory and queue"; }
   ComputeUnit unit() const override { return ComputeUnit::gpu; }
   int rank() const override { return -1; }
@@ -166,13 +167,21 @@ class Simulator final : public Device {
     return Match::yes(std::move(c));
   }
   bool applies(const ir::Epilogue& e) const override { return is_epilogue(e.op); }
+
+ private:
+  std::string_view name_;
 };
 
 }  // namespace
 
 const Device& device() {
-  static const Simulator d;
+  static const Simulator d("simulator");
   return d;
+}
+
+std::vector<const Device*> devices() {
+  static const Simulator second("simulator1");
+  return {&device(), &second};
 }
 
 }  // namespace moka::devices::simulator

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernel/kernel.h"
+#include "kernel/device.h"
 
 namespace moka::devices::simulator {
 
@@ -9,6 +9,8 @@ namespace moka::devices::simulator {
 /// own thread after random delays, so submissions of several queues finish in any order. Some values are stored in
 /// blocks of channels. Moka uses the device only if a configuration names it.
 const kernel::Device& device();
+/// Two devices, `simulator` and `simulator1`, so that plans for several can be tested.
+std::vector<const kernel::Device*> devices();
 
 /// Settings for tests.
 struct Faults {

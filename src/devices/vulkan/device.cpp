@@ -4,9 +4,7 @@
 
 #include "devices/vulkan/kernels/families.h"
 #include "devices/vulkan/pipelines.h"
-#include "kernel/code_cache.h"
-#include "kernel/fusing.h"
-#include "kernel/hardware.h"
+#include "kernel/device.h"
 
 namespace moka::devices::vulkan {
 
@@ -56,7 +54,7 @@ bool has_node() {
   return has;
 }
 
-class Vulkan final : public kernel::Device, public kernel::CodeCache, public kernel::Fusing, public kernel::Hardware {
+class Vulkan final : public kernel::Device {
  public:
   std::string_view name() const override { return "vulkan"; }
   std::string description() const override {
@@ -105,5 +103,7 @@ const kernel::Device& device() {
   static const Vulkan d;
   return d;
 }
+
+std::vector<const kernel::Device*> devices() { return {&device()}; }
 
 }  // namespace moka::devices::vulkan

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "devices/vulkan/queue.h"
-#include "kernel/kernel.h"
+#include "kernel/device.h"
 
 namespace moka::devices::vulkan {
 
 /// Any GPU with a driver of Vulkan 1.1 or newer; without one it has no kernels.
 const kernel::Device& device();
+/// What the folder gives to the list of devices.
+std::vector<const kernel::Device*> devices();
 
 }  // namespace moka::devices::vulkan

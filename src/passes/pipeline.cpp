@@ -10,26 +10,12 @@ namespace {
 /// operations do nothing. Those are removed next, because they stand between layers and the scales and activations to
 /// fuse. Removing them is repeated after a scale has been folded, which may leave two reshapes. Scales of branches are
 /// folded before the branches become one convolution, and scales of its result after that.
-constexpr std::string_view kOrder[] = {"widen_float16",
-                                       "narrow_states",
-                                       "fold_constants",
-                                       "remove_identities",
-                                       "recognise_gru",
-                                       "einsum_to_matmul",
-                                       "recognise_group_norm",
-                                       "recognise_layer_norm",
-                                       "fuse_fake_quantize",
-                                       "fuse_hard_swish",
-                                       "fuse_gelu",
-                                       "fuse_attention",
-                                       "fold_scale",
-                                       "merge_convs",
-                                       "fold_scale",
-                                       "transpose_images",
-                                       "remove_identities",
-                                       "fuse_bias",
-                                       "fuse_addends",
-                                       "fuse_activations"};
+constexpr std::string_view kOrder[] = {
+    "widen_float16",    "narrow_states",        "fold_constants",       "remove_identities",  "recognise_gru",
+    "einsum_to_matmul", "recognise_group_norm", "recognise_layer_norm", "fuse_fake_quantize", "fuse_hard_swish",
+    "fuse_gelu",        "fuse_attention",       "keep_operands_small",  "fold_scale",         "merge_convs",
+    "fold_scale",       "transpose_images",     "remove_identities",    "fuse_bias",          "fuse_addends",
+    "fuse_activations"};
 }  // namespace
 
 const Pass* find(std::string_view name) {

@@ -176,6 +176,16 @@ TEST(CpuNorm, SoftmaxAndNorms) {
            {{"x", image}, {"mean", g.random({17})}, {"variance", g.random({17}, 0.5f, 2)}, {"beta", g.random({17})}})});
 }
 
+/// Softmax along an axis before a few columns, of which several rows are computed as one.
+TEST(CpuSoftmax, FewColumns) {
+  for (int64_t columns : {1, 2, 3, 8, 100, 128, 129, 255, 256, 257})
+    for (int64_t rows : {1, 2, 31, 300}) {
+      SCOPED_TRACE(cat(rows, " rows of ", columns));
+      Graph g;
+      expect_same(g, {g.op("softmax", {{"x", g.input({2, rows, columns}, -20, 20)}, {"axis", 1}})}, 1e-6);
+    }
+}
+
 TEST(CpuMatmul, ShapesAndTransposes) {
   struct Case {
     Shape x, y;

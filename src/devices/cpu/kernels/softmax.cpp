@@ -15,6 +15,32 @@ using vector::Unary;
 constexpr int64_t kSoftmaxColumns = 256;  // columns per tile when the axis is not the last one
 constexpr int64_t kShortRow = 2048;       // longest row that a float sums accurately enough
 
+/// The softmax of each of `columns` columns of `n` rows, which lie `step` apart. Where the rows lie one after the
+/// other, several of them are one long row, whose parts are combined at the end.
+void softmax_columns(const float* x, float* y, int64_t n, int64_t step, int64_t columns) {
+  alignas(64) float top[kSoftmaxColumns], sum[kSoftmaxColumns];
+  const int64_t joined = step == columns ? std::clamp<int64_t>(kSoftmaxColumns / columns, 1, n) : 1,
+                wide = joined * columns;
+  // Calls f(offset, columns) for each long row, and for what remains of the rows.
+  const auto each_row = [&](auto f) {
+    for (int64_t i = 0; i < n; i += joined) f(i * step, std::min(joined, n - i) * columns);
+  };
+  const auto combine = [&](Reduce how, float* v) {
+    for (int64_t i = columns; i < wide; i += columns) loops().accumulate(how, v, v + i, columns);
+    for (int64_t i = columns; i < wide; i += columns) std::copy_n(v, columns, v + i);
+  };
+  std::copy_n(x, wide, top);
+  each_row([&](int64_t at, int64_t count) { loops().accumulate(Reduce::max, top, x + at, count); });
+  combine(Reduce::max, top);
+  std::fill_n(sum, wide, 0.0f);
+  each_row([&](int64_t at, int64_t count) {
+    loops().exp_minus(x + at, top, 1, y + at, count);
+    loops().accumulate(Reduce::sum, sum, y + at, count);
+  });
+  combine(Reduce::sum, sum);
+  each_row([&](int64_t at, int64_t count) { loops().binary(Binary::div, y + at, 1, sum, 1, y + at, count); });
+}
+
 Match match_softmax(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
   const ir::Shape& x = m.call.shape("x");
@@ -51,20 +77,10 @@ Match match_softmax(const MatchCall& m) {
   const int64_t parts = (inner + kSoftmaxColumns - 1) / kSoftmaxColumns;
   c.tiles = outer * parts;
   c.run = [=](const KernelArgs& args) -> Status {
-    alignas(64) float top[kSoftmaxColumns], sum[kSoftmaxColumns];
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t first = t % parts * kSoftmaxColumns, columns = std::min(kSoftmaxColumns, inner - first),
                     at = t / parts * n * inner + first;
-      const float* from = args.in[in].as<float>() + at;
-      float* y = args.out[0].as<float>() + at;
-      std::copy_n(from, columns, top);
-      for (int64_t i = 1; i < n; i++) loops().accumulate(Reduce::max, top, from + i * inner, columns);
-      std::fill_n(sum, columns, 0.0f);
-      for (int64_t i = 0; i < n; i++) {
-        loops().exp_minus(from + i * inner, top, 1, y + i * inner, columns);
-        loops().accumulate(Reduce::sum, sum, y + i * inner, columns);
-      }
-      for (int64_t i = 0; i < n; i++) loops().binary(Binary::div, y + i * inner, 1, sum, 1, y + i * inner, columns);
+      softmax_columns(args.in[in].as<float>() + at, args.out[0].as<float>() + at, n, inner, columns);
     }
     return {};
   };

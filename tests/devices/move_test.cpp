@@ -272,6 +272,25 @@ TEST(CpuJoin, StacksAreJoinedAlongANewAxis) {
   }
 }
 
+/// Pairs and triples of numbers, as rotary positions and complex numbers have them, in every size of an element.
+TEST(CpuJoin, StacksOfSingleElementsAreInterleaved) {
+  for (const char* to : {"fp32", "fp16", "int32", "int8", "bool"})
+    for (int64_t rows : {5, 1023, 2051})
+      for (size_t parts : {2, 3}) {
+        SCOPED_TRACE(cat(to, ", ", rows, " rows, ", parts, " parts"));
+        Graph g;
+        Value* x = g.input({1, rows});
+        Value* y = g.op("sub", {{"x", 0.5f}, {"y", x}});
+        std::vector<Value*> all;
+        for (size_t i = 0; i < parts; i++) all.push_back(g.op("cast", {{"x", i % 2 == 0 ? x : y}, {"dtype", to}}));
+        std::vector<Value*> columns;
+        for (Value* v : all) columns.push_back(g.op("expand_dims", {{"x", v}, {"axes", Tensor::i32({2})}}));
+        expect_same(
+            g, {g.op("stack", {{"values", all}, {"axis", -1}}), g.op("concat", {{"values", columns}, {"axis", 2}})}, 0,
+            true);
+      }
+}
+
 TEST(CpuSlice, Reverses) {
   Graph g;
   Value* x = g.input({3, 4, 1, 5});

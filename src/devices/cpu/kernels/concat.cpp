@@ -48,6 +48,45 @@ void copy_rows(const Rows& r, const KernelArgs& args, Copy copy) {
   }
 }
 
+constexpr int64_t kInterleavedRows = 1024;  // rows per tile
+
+/// Rows [begin, end) of `n` parts of one element a row.
+template <class T>
+void interleave(const KernelArgs& args, size_t first, size_t n, int64_t begin, int64_t end) {
+  T* y = args.out[0].as<T>();
+  if (n == 2) {
+    const T *a = args.in[first].as<T>(), *b = args.in[first + 1].as<T>();
+    for (int64_t i = begin; i < end; i++) {
+      y[2 * i] = a[i];
+      y[2 * i + 1] = b[i];
+    }
+    return;
+  }
+  for (size_t p = 0; p < n; p++) {
+    const T* x = args.in[first + p].as<T>();
+    for (int64_t i = begin; i < end; i++) y[static_cast<size_t>(i) * n + p] = x[i];
+  }
+}
+
+/// Joins along the last dimension of parts that have one entry there.
+KernelChoice interleaving(const MatchCall& m, size_t first, size_t n, int64_t rows, int64_t bytes) {
+  KernelChoice c;
+  c.kernel = "cpu.concat";
+  c.in.resize(m.call.all_args().size());
+  c.out = {Layout{}};
+  c.tiles = (rows + kInterleavedRows - 1) / kInterleavedRows;
+  c.cost = cost_of(m, 0, traffic(m));
+  const auto run = bytes == 1   ? interleave<uint8_t>
+                   : bytes == 2 ? interleave<uint16_t>
+                   : bytes == 4 ? interleave<uint32_t>
+                                : interleave<uint64_t>;
+  c.run = [=](const KernelArgs& args) -> Status {
+    run(args, first, n, args.begin * kInterleavedRows, std::min(rows, args.end * kInterleavedRows));
+    return {};
+  };
+  return c;
+}
+
 /// Whether to mix the channels of blocked parts [N, C, ...] that do not fill their blocks. Converting everything to
 /// row-major and back takes longer, unless the result is wanted row-major.
 bool pays_to_mix(const MatchCall& m, Layout layout, int axis, int64_t blocked_channels, int64_t channels) {
@@ -116,6 +155,10 @@ Match match_concat(const MatchCall& m) {
   if (!rows) {
     layout = {};
     rows = plain_rows(shapes, *axis, dtype);
+    const int64_t bytes = ir::bits(dtype) / 8;
+    if (rows->rows > 1 && bytes <= 8 &&
+        std::all_of(rows->runs.begin(), rows->runs.end(), [&](int64_t run) { return run == bytes; }))
+      return Match::yes(interleaving(m, first, values.size(), rows->rows, bytes));
   }
   KernelChoice c;
   c.kernel = layout.is_row_major() ? "cpu.concat" : "cpu.concat.blocked";

@@ -328,7 +328,7 @@ def page(data):
         head = f"Limited to {isa.upper()}"
         made = tables(data)
         text = ("Each engine is limited by its own switch (`bench/harness/isa.py`). An engine without such a switch is left out, with the "
-                "reason.")
+                "reason, and so is a net on which an engine spends more than a twentieth of its time in kernels that its switch does not limit.")
     elif set(data["nets"]) & set(zoo.names()):
         head = OTHER_PAGES["zoo.md"]
         made = tables(data)

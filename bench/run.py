@@ -205,6 +205,8 @@ class Run:
         try:
             for turn in turns:
                 self.progress.passing(f"{turn.label()}: loading")
+                if not turn.is_limited(self.options.isa):
+                    continue
                 if not self.options.check and hasattr(engines.module(turn.sample["engine"]), "CACHE"):
                     turn.load_cached(self.options.loads, engines.module(turn.sample["engine"]).CACHE)
                 turn.load(1 if self.options.check else self.options.loads)
@@ -272,6 +274,19 @@ class Turn:
                     return
                 if n > 0:
                     self.sample.setdefault("cached", []).append(answer["load"] + answer["first"])
+
+    def is_limited(self, isa_name):
+        """Whether the engine's switch limits it on this net. The sample says why not."""
+        engine = self.sample["engine"]
+        if not isa.checked(isa_name, engine):
+            return True
+        self.worker = self.start()
+        answer = self.ask("profile")
+        reason = isa.unlimited(isa_name, engine, answer["kernels"]) if answer else self.sample["reason"]
+        self.close()
+        if reason:
+            self.sample["reason"] = reason
+        return not reason
 
     def pilot(self):
         answer = self.ask("run", seconds=0, least=2, warm=1)

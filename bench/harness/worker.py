@@ -9,6 +9,7 @@ DEVICE is a device that the engine's `load` supports, for example "vulkan". With
                                     many as fit into `seconds`, `least` at least
 {"do": "check"}                     {"error": e, "outputs": {name: e}}: first and latest outputs against PyTorch's
 {"do": "bits"}                      {"first": {name: hash}, "latest": {name: hash}}: of the outputs' bytes
+{"do": "profile"}                   {"kernels": {name: s}}: the time of each kernel in one prediction, by an engine that says so
 {"do": "peak"}                      {"peak": bytes}: of the whole process
 {"do": "vulkan"}                    {"counts": {name: n}, "placement": ..., "driver": name}: what submissions of one prediction do,
                                     counted by the layer whose library MOKA_COUNT_LAYER names, and what the engine says of its plan
@@ -103,6 +104,9 @@ class Worker:
             return {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in outputs.items()}
 
         return {"first": hashes(self.first), "latest": hashes(self.latest)}
+
+    def profile(self):
+        return {"kernels": self.engine.profile(self.folder, self.threads, self.precision, self.inputs)}
 
     def peak(self):
         for line in pathlib.Path("/proc/self/status").read_text().splitlines():

@@ -187,6 +187,12 @@ class Nets(unittest.TestCase):
         for switches in isa.SWITCHES.values():
             self.assertLessEqual(set(switches), set(engines.names()))
 
+    def test_an_engine_beyond_its_switch_does_not_count(self):
+        self.assertEqual([isa.checked(*of) for of in (("avx2", "openvino"), ("avx2", "moka"), (None, "openvino"))], [True, False, False])
+        self.assertIsNone(isa.unlimited("avx2", "openvino", {"brgemm_avx2_f32": 0.97, "jit_avx512_f32": 0.03}))
+        reason = isa.unlimited("avx2", "openvino", {"brgemm_avx2_f32": 1.0, "jit_avx512_f32": 0.1, "gemm_mlas_f32": 0.9})
+        self.assertEqual(reason, "its switch does not limit gemm_mlas_f32: 50% of its time are not avx2")
+
 
 class Accuracy(unittest.TestCase):
     @staticmethod

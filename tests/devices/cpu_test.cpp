@@ -176,6 +176,23 @@ TEST(CpuNorm, SoftmaxAndNorms) {
            {{"x", image}, {"mean", g.random({17})}, {"variance", g.random({17}, 0.5f, 2)}, {"beta", g.random({17})}})});
 }
 
+TEST(CpuNorm, RowsOfEveryLength) {
+  for (int64_t n : {1, 2, 3, 7, 8, 15, 16, 17, 63, 64, 65, 130, 1000, 4096, 4097})
+    for (auto [low, high] : {std::pair{-3.0f, 5.0f}, {999.0f, 1001.0f}}) {
+      SCOPED_TRACE(cat(n, " numbers from ", low));
+      Graph g;
+      Value* x = g.input({1, 67, n}, low, high);
+      const Tensor gamma = g.random({n}), beta = g.random({n});
+      const auto norm = [&](std::vector<NamedArg> more) {
+        more.push_back({"x", x});
+        more.push_back({"axes", Tensor::i32({-1})});
+        return g.op("layer_norm", std::move(more));
+      };
+      expect_same(
+          g, {norm({}), norm({{"gamma", gamma}}), norm({{"beta", beta}}), norm({{"gamma", gamma}, {"beta", beta}})});
+    }
+}
+
 /// Softmax along an axis before a few columns, of which several rows are computed as one.
 TEST(CpuSoftmax, FewColumns) {
   for (int64_t columns : {1, 2, 3, 8, 100, 128, 129, 255, 256, 257})

@@ -55,10 +55,16 @@ Match match_layer_norm(const MatchCall& m) {
   KernelChoice c = norm_of(m, "cpu.layer_norm", x.count() / n);
   c.run = [=, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float *g = data_of(args, gamma), *b = data_of(args, beta);
-    for (int64_t t = args.begin; t < args.end; t++) {
+    const int64_t most = n <= vector::kStandardized ? std::max<int64_t>(1, vector::kStandardized / n) : 1;
+    for (int64_t t = args.begin, rows; t < args.end; t += rows) {
+      rows = std::min(most, args.end - t);
+      const float* x = args.in[in].as<float>() + t * n;
       float* y = args.out[0].as<float>() + t * n;
-      standardize(args.in[in].as<float>() + t * n, g, b, y, n, e);
-      apply_all(after, y, n);
+      if (n <= vector::kStandardized)
+        loops().standardize_rows(x, g, b, y, n, rows, e);
+      else
+        standardize(x, g, b, y, n, e);
+      apply_all(after, y, rows * n);
     }
     return {};
   };

@@ -90,8 +90,9 @@ enum class Booleans : uint8_t { both, either, one };
 
 /// The smallest key of Loops::reaching, and that of the worst infinity.
 constexpr int32_t kKeyOfNaN = -0x7fffffff - 1, kKeyOfWorst = kKeyOfNaN + 0x7fffff;
-constexpr int64_t kMostStripes = 2048;  ///< of Loops::best_of_stripes
-constexpr int64_t kMostRows = 5;        ///< of Loops::divide_by_window
+constexpr int64_t kMostStripes = 2048;   ///< of Loops::best_of_stripes
+constexpr int64_t kStandardized = 4096;  ///< of Loops::standardize_rows
+constexpr int64_t kMostRows = 5;         ///< of Loops::divide_by_window
 
 enum class Reduce : uint8_t { sum, sum_square, sum_abs, max, min };
 
@@ -135,6 +136,9 @@ struct Loops {
   /// y[i] = (x[i] - mean) * scale * gamma[i] + beta[i]; null gamma: all ones;
   /// null beta: all zeros.
   void (*center)(const float* x, double mean, float scale, const float* gamma, const float* beta, float* y, int64_t n);
+  /// center() of each row of n <= kStandardized numbers, with the row's own mean and standard deviation.
+  void (*standardize_rows)(const float* x, const float* gamma, const float* beta, float* y, int64_t n, int64_t rows,
+                           double epsilon);
   /// y[r] = sum of w[r * step + i] * x[i], r in [0, rows).
   void (*dot_rows)(const float* w, int64_t step, int64_t rows, int64_t n, const float* x, float* y);
   /// y[i] += sum of w[r * step + i] * x[r], r in [0, rows).

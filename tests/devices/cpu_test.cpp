@@ -459,7 +459,7 @@ TEST(CpuPrelu, ChannelsOfBlockedTensors) {
 
 /// Per-channel values, per image or shared, as the first and as the second operand, for any image size.
 TEST(CpuBinary, GatesOfChannels) {
-  for (int64_t ch : {1, 16, 33})
+  for (int64_t ch : {1, 16, 33, 48})
     for (int64_t pixels : {1, 7, 45})
       for (const char* op : {"mul", "sub"}) {
         SCOPED_TRACE(cat(ch, " ", pixels, " ", op));
@@ -471,6 +471,8 @@ TEST(CpuBinary, GatesOfChannels) {
         y = g.op(op, {{"x", each}, {"y", y}});
         y->producer()->epilogue = {{"tanh"}};
         y = g.op(op, {{"x", y}, {"y", conv(g.input({1, ch, 1, 1}))}});
+        y = g.op(op, {{"x", conv(y)}, {"y", g.random({ch, 1, 1})}});
+        y = g.op(op, {{"x", g.random({ch, 1, 1})}, {"y", y}});
         expect_same(g, {conv(y)});
       }
 }

@@ -156,8 +156,11 @@ Gate gate_of(const MatchCall& m, std::string_view a, std::string_view b, Layout 
   if (layout.is_row_major()) return {};
   const int64_t groups = (out[1] + layout.block - 1) / layout.block, pixels = out.count(2, out.rank());
   for (int k = 0; k < 2; k++) {
-    const ir::Shape &gate = m.call.shape(k == 0 ? a : b), &other = m.call.shape(k == 0 ? b : a);
-    if (other != out || gate.rank() != out.rank() || gate.count() == 1 || (gate[0] != out[0] && gate[0] != 1)) continue;
+    const ir::Shape &given = m.call.shape(k == 0 ? a : b), &other = m.call.shape(k == 0 ? b : a);
+    ir::Shape gate;
+    for (int i = given.rank(); i < out.rank(); i++) gate.push_back(1);
+    for (int i = 0; i < given.rank(); i++) gate.push_back(given[i]);
+    if (other != out || gate.count() == 1 || (gate[0] != out[0] && gate[0] != 1)) continue;
     const bool per_channel = gate[1] == out[1] && gate.count(2, gate.rank()) == 1;
     const bool per_pixel = gate[1] == 1 && out[1] != 1 && gate.count(2, gate.rank()) == pixels;
     if (per_channel || per_pixel)

@@ -223,6 +223,23 @@ TEST(CpuSample, ResizesImagesThatAreReturned) {
     }
 }
 
+/// Tiles of rows of one plane, from blocks and from rows.
+TEST(CpuSample, ResizesToManyRows) {
+  for (int height : {63, 64, 65, 200})
+    for (bool blocked : {false, true}) {
+      SCOPED_TRACE(cat(height, " rows, blocked ", blocked));
+      Graph g;
+      Value* x = g.input({2, 21, 9, 7});
+      if (blocked) x = conv(g, x, 21, 21);
+      std::vector<Value*> all;
+      for (const char* mode : {"DEFAULT", "STRICT_ALIGN_CORNERS", "UNALIGN_CORNERS", "OFFSET_CORNERS"})
+        all.push_back(
+            g.op("resize_bilinear",
+                 {{"x", x}, {"target_size_height", height}, {"target_size_width", 31}, {"sampling_mode", mode}}));
+      expect_same(g, all);
+    }
+}
+
 /// Some modes move pixels even if the size stays the same, but only along resized dimensions.
 TEST(CpuSample, ResizesOtherDimensionsElsewhere) {
   for (int64_t resized : {0, 1, 3})

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "devices/cpu/kernels/family.h"
-#include "devices/cpu/vector/loops.h"
 #include "ops/common/sampling.h"
 
 namespace moka::devices::cpu {
@@ -196,23 +195,50 @@ auto runner(Grid grid, const ir::Shape& y, Layout layout, int64_t height, int64_
   };
 }
 
-/// Writes a row-major result from a blocked x: computes a row for all channels of a block, then transposes it.
+constexpr int64_t kRowsTogether = 64;  // of a plane, by one tile
+
+int64_t tiles_of_planes(const ir::Shape& y) {
+  const int64_t rows = y[y.rank() - 2], parts = (rows + kRowsTogether - 1) / kRowsTogether;
+  return y.count(0, y.rank() - 2) * parts;
+}
+
+/// The columns of the result in one row of x, whose values are kLanes apart.
 template <int64_t kLanes>
-auto runner_to_planes(Grid grid, const ir::Shape& y, int64_t height, int64_t width, size_t in) {
+void interpolate_columns(std::span<const Tap> columns, const float* x, float* y) {
+  for (const Tap& t : columns) {
+    const float low = x[t.low * kLanes];
+    *y++ = t.part == 0 ? low : low * (1 - t.part) + x[t.high * kLanes] * t.part;
+  }
+}
+
+/// Writes planes with more rows than x has. Rows of x are interpolated along the columns once, and serve all rows of
+/// the result between them.
+template <int64_t kLanes>
+decltype(KernelChoice::run) runner_to_planes(Grid grid, const ir::Shape& y, int64_t height, int64_t width, size_t in) {
+  const int64_t channels = kLanes == 1 ? 1 : y[1];
   return [=, g = std::move(grid)](const KernelArgs& args) -> Status {
     const auto rows = static_cast<int64_t>(g.rows.size()), columns = static_cast<int64_t>(g.columns.size());
-    const int64_t groups = (y[1] + kLanes - 1) / kLanes, plane = rows * columns;
-    auto* made = args.own<float>();
-    float* turned = made + columns * kLanes;
+    const int64_t groups = (channels + kLanes - 1) / kLanes, parts = (rows + kRowsTogether - 1) / kRowsTogether;
+    float* const held[] = {args.own<float>(), args.own<float>() + columns};
     for (int64_t t = args.begin; t < args.end; t++) {
-      const int64_t row = t % rows, group = t / rows % groups, image = t / rows / groups;
-      const int64_t channels = std::min(kLanes, y[1] - group * kLanes);
-      float* to = args.out[0].as<float>() + (image * y[1] + group * kLanes) * plane + row * columns;
-      blend_row<kLanes>(g, g.rows[static_cast<size_t>(row)],
-                        args.in[in].as<float>() + t / rows * height * width * kLanes, width, made);
-      const bool whole = channels == kLanes;
-      vector::loops().transpose(made, kLanes, columns, kLanes, whole ? to : turned, whole ? plane : columns);
-      for (int64_t c = 0; c < channels && !whole; c++) std::copy_n(turned + c * columns, columns, to + c * plane);
+      const int64_t plane = t / parts, channel = plane % channels, first = t % parts * kRowsTogether;
+      const float* x = args.in[in].as<float>() +
+                       (plane / channels * groups + channel / kLanes) * height * width * kLanes + channel % kLanes;
+      int32_t held_row[] = {kNowhere, kNowhere};
+      const auto across = [&](int32_t row, int32_t other) -> const float* {
+        for (int k = 0; k < 2; k++)
+          if (held_row[k] == row) return held[k];
+        const int k = held_row[0] == other ? 1 : 0;
+        held_row[k] = row;
+        interpolate_columns<kLanes>(g.columns, x + row * width * kLanes, held[k]);
+        return held[k];
+      };
+      for (int64_t r = first; r < std::min(rows, first + kRowsTogether); r++) {
+        const Tap& row = g.rows[static_cast<size_t>(r)];
+        const float* low = across(row.low, row.high);
+        blend(low, row.part == 0 ? low : across(row.high, row.low), row.part,
+              args.out[0].as<float>() + (plane * rows + r) * columns, columns);
+      }
     }
     return {};
   };
@@ -240,14 +266,14 @@ Match match_sample(const MatchCall& m) {
   c.out = {layout};
   c.tiles = storage_count(y, layout) / (lanes * y[y.rank() - 1]);
   c.cost = cost_of(m, 0, traffic(m));
-  if (g.linear && lanes > 1 && m.reshaped && y.count() > x.count()) {
-    // Converting here moves less memory than converting the larger result.
+  // Converting blocks here moves less memory than converting the larger result.
+  if (g.linear && (lanes > 1 ? m.reshaped && y.count() > x.count() : y[y.rank() - 2] > height)) {
     c.out = {Layout{}};
-    c.thread_scratch = 2 * static_cast<size_t>(lanes * y[3]) * sizeof(float);
-    if (lanes == 16)
-      c.run = runner_to_planes<16>(std::move(g), y, height, width, in);
-    else
-      c.run = runner_to_planes<8>(std::move(g), y, height, width, in);
+    c.tiles = tiles_of_planes(y);
+    c.thread_scratch = 2 * static_cast<size_t>(y[y.rank() - 1]) * sizeof(float);
+    c.run = lanes == 16  ? runner_to_planes<16>(std::move(g), y, height, width, in)
+            : lanes == 8 ? runner_to_planes<8>(std::move(g), y, height, width, in)
+                         : runner_to_planes<1>(std::move(g), y, height, width, in);
     return Match::yes(std::move(c));
   }
   if (lanes == 16)

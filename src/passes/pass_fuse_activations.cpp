@@ -7,7 +7,8 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-/// Moves elementwise functions into the operation that produces their input, as its epilogues. In float16, where
+/// Moves elementwise functions into the operation that produces their input, as its epilogues, also past reshapes and
+/// transposes. In float16, where
 /// rounding must stay the same, only functions that select among their input and limits are moved.
 namespace moka::passes {
 
@@ -16,6 +17,7 @@ namespace {
 using namespace ir;
 
 constexpr size_t kMaxEpilogues = 8;
+constexpr int kMaxMoves = 16;  ///< most reshapes and transposes in a row to look through
 constexpr std::string_view kProducers[] = {"conv",       "conv_transpose", "linear",          "matmul", "batch_norm",
                                            "layer_norm", "instance_norm",  "moka_group_norm", "add",    "mul",
                                            "sub",        "real_div",       "maximum",         "minimum"};
@@ -48,6 +50,19 @@ std::optional<Epilogue> epilogue_of(const Op& op) {
     e.beta = kInfinity;
   }
   return e;
+}
+
+/// The operation whose result `op` reads, also behind reshapes and transposes, if nothing else reads it.
+Op* source_of(const Op& op) {
+  Value* v = op.input("x");
+  for (int i = 0; i < kMaxMoves && has_one_use(*v); i++) {
+    Op* p = v->producer();
+    if (takes_epilogue(*p)) return p->output()->type.dtype() == op.input("x")->type.dtype() ? p : nullptr;
+    if ((p->type_name() != "transpose" && !p->has_trait(Trait::alias)) || !p->epilogue.empty()) return nullptr;
+    v = p->input(p->version().params[0].name);
+    if (v == nullptr) return nullptr;
+  }
+  return nullptr;
 }
 
 /// Makes `first` clamp to the limits of both if both clamp and their ranges overlap.
@@ -89,19 +104,22 @@ class ActivationFuser {
  private:
   Status visit(Op& op) {
     if (op.type_name() == "mul") return silu(op);
-    if (auto e = epilogue_of(op); e && has_one_use(*op.input("x"))) fuse(*op.input("x")->producer(), op, std::move(*e));
+    auto e = epilogue_of(op);
+    if (Op* source = e ? source_of(op) : nullptr) fuse(*source, op, std::move(*e));
     return {};
   }
 
-  /// Moves `op` into `producer`. `op` computes `e` of its output, which nothing else reads.
+  /// Moves `op` into `producer`. `op` computes `e` of its output, which nothing else reads, possibly reshaped or
+  /// transposed.
   bool fuse(Op& producer, Op& op, Epilogue e) {
     if (!takes_epilogue(producer) || producer.parent() != op.parent()) return false;
     if (producer.output()->type.dtype() != DType::fp32 && !kernel::is_exact(e)) return false;
     c_.remark(cat(op.name, " into ", producer.name));
     if (producer.epilogue.empty() || !merge(producer.epilogue.back(), e)) producer.epilogue.push_back(std::move(e));
     simplify(producer.epilogue);
-    take_name(*producer.output(), *op.output());
-    replace_and_erase(op, producer.output());
+    Value* x = op.input("x");
+    take_name(*x, *op.output());
+    replace_and_erase(op, x);
     return true;
   }
 

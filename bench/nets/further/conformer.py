@@ -31,10 +31,10 @@ class Attention(nn.Module):
         position = self.heads(self.position(self.places)[None])
         near = (query + self.of_position) @ position.transpose(2, 3)
         # Row i moves i places to the left.
-        near = functional.pad(near, (1, 0)).reshape(1, HEADS, 2 * FRAMES, FRAMES)[:, :, 1:].reshape(1, HEADS, FRAMES, 2 * FRAMES - 1)
+        near = functional.pad(near, (1, 0)).reshape(-1, HEADS, 2 * FRAMES, FRAMES)[:, :, 1:].reshape(-1, HEADS, FRAMES, 2 * FRAMES - 1)
         scores = (query + self.of_key) @ key.transpose(2, 3) + near[..., :FRAMES]
         weights = (scores / math.sqrt(WIDE // HEADS)).softmax(-1)
-        return self.out((weights @ value).transpose(1, 2).reshape(1, FRAMES, WIDE))
+        return self.out((weights @ value).transpose(1, 2).reshape(-1, FRAMES, WIDE))
 
 
 class Convolution(nn.Module):

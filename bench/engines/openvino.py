@@ -30,19 +30,21 @@ def load(folder, threads, precision):
 
 
 def profile(folder, threads, precision, inputs):
-    """The seconds that each kind of kernel takes in the faster of two predictions."""
+    """The seconds of each kind of kernel: the sum of its operations' shortest times in ten predictions."""
     import openvino
 
     options = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32", "PERF_COUNT": True}
     compiled = openvino.Core().compile_model(folder / "model.xml", "CPU", options)
     request = compiled.create_infer_request()
     wanted = {i.get_any_name() for i in compiled.inputs}
-    profiles = []
-    for _ in range(3):
+    shortest = {}
+    for _ in range(10):
         request.infer({name: array for name, array in inputs.items() if name in wanted})
-        kernels = {}
         for node in request.get_profiling_info():
             if node.status == node.Status.EXECUTED:
-                kernels[node.exec_type] = kernels.get(node.exec_type, 0) + node.real_time.total_seconds()
-        profiles.append(kernels)
-    return min(profiles[1:], key=lambda kernels: sum(kernels.values()))
+                seconds = node.real_time.total_seconds()
+                shortest[node.node_name, node.exec_type] = min(seconds, shortest.get((node.node_name, node.exec_type), seconds))
+    kernels = {}
+    for (_, kernel), seconds in shortest.items():
+        kernels[kernel] = kernels.get(kernel, 0) + seconds
+    return kernels

@@ -20,8 +20,8 @@ enum Mode : uint8_t { less_equal, less, greater_equal, greater, equal, not_equal
 template <class T>
 struct Node {
   T threshold;
-  int32_t feature;
-  int32_t first;  ///< the child for x < threshold; the other child follows it
+  uint32_t feature;
+  uint32_t first;  ///< the child for x < threshold, in bytes from the first node; the other child follows it
 };
 
 struct Leaf {
@@ -32,9 +32,10 @@ struct Leaf {
 template <class T>
 struct Forest {
   Node<T>* nodes;
-  double* value;  ///< used if each leaf has at most one value, of the only output; else null
-  Leaf* leaves;   ///< used otherwise
-  int32_t* roots;
+  double* value;           ///< used if each leaf has at most one value, of the only output; else null
+  Leaf* leaves;            ///< used otherwise
+  uint32_t* roots;         ///< in bytes from the first node
+  int32_t* depths;         ///< the steps from a tree's root to its lowest leaf
   uint8_t* missing_first;  ///< whether a NaN goes to `first`
   int64_t trees;
 
@@ -46,12 +47,18 @@ struct Forest {
     value = one_value ? reinterpret_cast<double*>(at) : nullptr;
     leaves = one_value ? nullptr : reinterpret_cast<Leaf*>(at);
     at += static_cast<size_t>(node_count) * sizeof(Leaf);
-    roots = reinterpret_cast<int32_t*>(at);
-    missing_first = reinterpret_cast<uint8_t*>(roots + tree_count);
+    roots = reinterpret_cast<uint32_t*>(at);
+    depths = reinterpret_cast<int32_t*>(roots + tree_count);
+    missing_first = reinterpret_cast<uint8_t*>(depths + tree_count);
   }
+  const Node<T>& node(uint32_t at) const {
+    return *reinterpret_cast<const Node<T>*>(reinterpret_cast<const std::byte*>(nodes) + at);
+  }
+  static uint32_t place_of(int64_t node) { return static_cast<uint32_t>(static_cast<size_t>(node) * sizeof(Node<T>)); }
+  static size_t node_at(uint32_t place) { return place / sizeof(Node<T>); }
   static size_t bytes(int64_t node_count, int64_t tree_count) {
     return static_cast<size_t>(node_count) * (sizeof(Node<T>) + sizeof(Leaf) + 1) +
-           static_cast<size_t>(tree_count) * sizeof(int32_t) + 8;
+           static_cast<size_t>(tree_count) * (sizeof(uint32_t) + sizeof(int32_t)) + 8;
   }
 };
 
@@ -59,21 +66,22 @@ constexpr int64_t kWalks = 8;       // walks at the same time
 constexpr int64_t kTrees = 12;      // the same for a single row, whose numbers take fewer registers
 constexpr int64_t kTreeRows = 256;  // rows per tile; they stay in the L1 cache while the trees are read
 
-/// Finds the leaf of each walk. Walk i begins at node[i] and reads x + i * step.
+/// Finds the leaf of each walk, at most `depth` steps away. Walk i begins at node[i] and reads x + i * step.
 template <class T, bool kMissing, int64_t kWalks>
-inline void walk(const Forest<T>& f, const T* x, int64_t step, int32_t (&node)[kWalks]) {
-  const Node<T>* nodes = f.nodes;
-  for (int32_t moved = 1; moved != 0;) {
-    moved = 0;
-    for (int64_t i = 0; i < kWalks; i++) {
-      const Node<T>& n = nodes[node[i]];
-      const T v = x[i * step + n.feature];
-      bool first = v < n.threshold;
-      if (kMissing) first |= v != v && f.missing_first[node[i]] != 0;
-      const int32_t next = n.first + static_cast<int32_t>(!first);
-      moved |= next ^ node[i];
-      node[i] = next;
-    }
+inline void walk(const Forest<T>& f, const T* x, int64_t step, int32_t depth, uint32_t (&node)[kWalks]) {
+  constexpr int32_t kUnseen = 6;  // steps between looks whether all walks have ended
+  for (int32_t left = depth; left > 0; left -= kUnseen) {
+    for (int32_t n = std::min(left, kUnseen); n > 0; n--)
+      for (int64_t i = 0; i < kWalks; i++) {
+        const Node<T>& at = f.node(node[i]);
+        const T v = x[i * step + at.feature];
+        bool first = v < at.threshold;
+        if (kMissing) first |= v != v && f.missing_first[f.node_at(node[i])] != 0;
+        node[i] = at.first + static_cast<uint32_t>(!first) * sizeof(Node<T>);
+      }
+    bool ended = left > kUnseen;
+    for (int64_t i = 0; i < kWalks && ended; i++) ended = f.node(node[i]).first == node[i];
+    if (ended) break;
   }
 }
 
@@ -85,7 +93,8 @@ struct Arguments {
 };
 
 template <class T>
-void add(const Forest<T>& f, int32_t node, const Arguments& a, double* y) {
+void add(const Forest<T>& f, uint32_t place, const Arguments& a, double* y) {
+  const size_t node = f.node_at(place);
   if (f.value != nullptr) {
     y[0] += f.value[node];
     return;
@@ -101,17 +110,19 @@ void predict(const Forest<T>& f, const T* x, int64_t rows, const Arguments& a, d
   if (whole > 0)
     for (int64_t t = 0; t < f.trees; t++)
       for (int64_t r = 0; r < whole; r += kWalks) {
-        int32_t node[kWalks];
+        uint32_t node[kWalks];
         std::fill_n(node, kWalks, f.roots[t]);
-        walk<T, kMissing, kWalks>(f, x + r * a.features, a.features, node);
+        walk<T, kMissing, kWalks>(f, x + r * a.features, a.features, f.depths[t], node);
         for (int64_t i = 0; i < kWalks; i++) add(f, node[i], a, y + (r + i) * a.outputs);
       }
   for (int64_t r = whole; r < rows; r++)
     for (int64_t t = 0; t < f.trees; t += kTrees) {
       const int64_t count = std::min(kTrees, f.trees - t);
-      int32_t node[kTrees];
+      uint32_t node[kTrees];
+      int32_t depth = 0;
       for (int64_t i = 0; i < kTrees; i++) node[i] = f.roots[t + std::min(i, count - 1)];
-      walk<T, kMissing, kTrees>(f, x + r * a.features, 0, node);
+      for (int64_t i = 0; i < count; i++) depth = std::max(depth, f.depths[t + i]);
+      walk<T, kMissing, kTrees>(f, x + r * a.features, 0, depth, node);
       for (int64_t i = 0; i < count; i++) add(f, node[i], a, y + r * a.outputs);
     }
 }
@@ -179,17 +190,19 @@ T threshold_of(const Source& s, int64_t i) {
   return inclusive ? std::nextafter(t, std::numeric_limits<T>::infinity()) : t;
 }
 
-/// Lays out one tree, level by level, starting at node `end`.
+/// Lays out one tree, level by level, starting at node `end`. Returns its depth.
 template <class T>
-void append_tree(const Source& s, int32_t root, int32_t& end, Forest<T>& f) {
+int32_t append_tree(const Source& s, int32_t root, int64_t& end, Forest<T>& f) {
   struct Pending {
-    int32_t from, to;
+    int32_t from;
+    int64_t to;
   };
   std::vector<Pending> level{{root, end++}}, next;
-  for (; !level.empty(); level.swap(next), next.clear())
+  int32_t depth = -1;
+  for (; !level.empty(); level.swap(next), next.clear(), depth++)
     for (const auto [from, to] : level) {
       if (s.mode[from] == leaf) {
-        f.nodes[to] = {std::numeric_limits<T>::infinity(), 0, to};
+        f.nodes[to] = {std::numeric_limits<T>::infinity(), 0, f.place_of(to)};
         f.missing_first[to] = 1;
         const Leaf l{s.on_true[from], s.on_false[from]};
         if (f.value != nullptr)
@@ -199,12 +212,13 @@ void append_tree(const Source& s, int32_t root, int32_t& end, Forest<T>& f) {
         continue;
       }
       const bool exchanged = s.mode[from] == greater || s.mode[from] == greater_equal;
-      f.nodes[to] = {threshold_of<T>(s, from), s.feature[from], end};
+      f.nodes[to] = {threshold_of<T>(s, from), static_cast<uint32_t>(s.feature[from]), f.place_of(end)};
       f.missing_first[to] = static_cast<uint8_t>((s.missing_true[from] != 0) != exchanged);
       next.push_back({exchanged ? s.on_false[from] : s.on_true[from], end});
       next.push_back({exchanged ? s.on_true[from] : s.on_false[from], end + 1});
       end += 2;
     }
+  return depth;
 }
 
 /// Why the branches cannot become comparisons with finite thresholds; empty: they can.
@@ -263,14 +277,15 @@ void use(const MatchCall& m, const Source& s, const Table& table, int64_t nodes,
         std::find_if(at.begin(), at.end(), [](const auto& a) { return a.first == "threshold"; })->second;
     std::vector<ir::TensorView> parts;
     for (const auto& [name, value] : values) parts.push_back(value);
-    const std::string key = cat("trees", sizeof(T), one_value ? " of single values " : " ", content_key(parts));
+    const std::string key =
+        cat("trees by place", sizeof(T), one_value ? " of single values " : " ", content_key(parts));
     *packed = MOKA_TRY(context.pack(threshold, key, Forest<T>::bytes(nodes, trees),
                                     [&](const ir::TensorView&, std::byte* to) -> Status {
                                       Forest<T> f(to, nodes, trees, one_value);
-                                      int32_t end = 0;
+                                      int64_t end = 0;
                                       for (int64_t t = 0; t < trees; t++) {
-                                        f.roots[t] = end;
-                                        append_tree(source, source.roots[static_cast<size_t>(t)], end, f);
+                                        f.roots[t] = f.place_of(end);
+                                        f.depths[t] = append_tree(source, source.roots[static_cast<size_t>(t)], end, f);
                                       }
                                       return {};
                                     }));
@@ -306,6 +321,8 @@ Match match_trees(const MatchCall& m) {
   if (std::string why = refusal_of(s); !why.empty()) return Match::no(why);
   const std::optional<int64_t> nodes = nodes_of_forest(s);
   if (!nodes) return Match::no("trees that share nodes");
+  if (*nodes > std::numeric_limits<uint32_t>::max() / static_cast<int64_t>(sizeof(Node<double>)))
+    return Match::no("too many nodes");
   KernelChoice c;
   c.kernel = "cpu.ml.trees";
   const double walks = static_cast<double>(s.roots.size()) * static_cast<double>(table.rows);

@@ -112,20 +112,24 @@ TEST(Doubles, NextBelowFindsTheFirstPosition) {
 TEST(Doubles, ExponentialsAreThoseOfTheLibrary) {
   std::vector<double> x = random(1001, 10);
   for (double& v : x) v *= 200;
-  for (double v : {0.0, -0.0, 1e-300, 709.0, -707.0, 0.34657359027997264, -0.34657359027997264}) x.push_back(v);
+  for (double v : {0.0, -0.0, 1e-300, 709.0, -706.0, 0.34657359027997264, -0.34657359027997264}) x.push_back(v);
+  for (double v = 708.5; v < 709.78; v += 0.01) x.push_back(v);
+  x.push_back(std::log(std::numeric_limits<double>::max()));
   for (const DoublesSet& set : doubles_sets())
     for (const DoubleLoops* loops : {set.loops, set.exact}) {
       std::vector<double> y = x;
       loops->exponentials(y.data(), static_cast<int64_t>(y.size()), 1);
       for (size_t i = 0; i < x.size(); i++) {
         const double want = std::exp(x[i]);
-        if (want > 1e-307 && x[i] <= 709) {
+        if (want > 1e-307) {
           EXPECT_NEAR(y[i], want, 1e-15 * want) << set.name << ", x " << x[i];
         }
       }
-      double special[] = {800, -800, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
-                          std::nan("")};
-      loops->exponentials(special, 5, 1);
+      double special[] = {
+          800,          -800,  std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+          std::nan(""), 709.79};
+      loops->exponentials(special, 6, 1);
+      EXPECT_EQ(special[5], std::numeric_limits<double>::infinity()) << set.name;
       EXPECT_EQ(special[0], std::numeric_limits<double>::infinity()) << set.name;
       EXPECT_EQ(special[1], 0) << set.name;
       EXPECT_EQ(special[2], std::numeric_limits<double>::infinity()) << set.name;
@@ -171,11 +175,15 @@ TEST(Doubles, LogisticsAndNormalizedRows) {
       const double want = 1 / (1 + std::exp(-x[i]));
       EXPECT_NEAR(y[i], want, 4e-14 * want) << set.name << ", x " << x[i];
     }
-    for (int64_t columns : {3, 700}) {
+    for (int64_t columns : {1, 2, 3, 10, 150, 700}) {
       constexpr int64_t kRows = 300;
       std::vector<double> p = random(kRows * columns, 6), q(p.size());
       for (double& v : p) v = std::abs(v);
-      for (int64_t i = 0; i < columns; i++) p[static_cast<size_t>(250 * columns + i)] = 0;
+      for (int64_t i = 0; i < columns; i++) {
+        p[static_cast<size_t>(250 * columns + i)] = 0;
+        p[static_cast<size_t>(100 * columns + i)] *= 1e-303;
+        p[static_cast<size_t>(20 * columns + i)] *= 1e290;
+      }
       set.loops->normalize(p.data(), q.data(), kRows, columns);
       for (int64_t r = 0; r < kRows; r++) {
         double sum = 0;

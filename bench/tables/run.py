@@ -5,8 +5,9 @@ run.py [--out FILE] [--rows 1,10000] [--threads N] [--seconds S] [--rounds N] [-
 
 All engines predict in one process with the same number of threads and take turns, in another order each round. Every answer
 is compared with that of the library which trained the model. A table goes in as a row-major array of the type that the engine
-likes best (float64 for Moka and scikit-learn, float32 for XGBoost and onnxruntime) and comes out as arrays. Exit status 1
-when an answer of Moka is wrong.
+likes best (float64 for Moka and scikit-learn, float32 for XGBoost and onnxruntime) and comes out as arrays. The answer for
+one row stays what each library returns: numbers and dictionaries of probabilities from Moka, as from Core ML, and arrays from
+the others. Exit status 1 when an answer of Moka is wrong.
 """
 import argparse
 import json
@@ -71,13 +72,8 @@ def moka_engine(case, path, x):
     if len(x) > 1:
         return "moka", lambda: model.predict_rows(x)[name]
     numbers = [f.name for f in model.inputs]
-    feed, labels = dict(zip(numbers, x[0])) if len(numbers) > 1 else {numbers[0]: x[0]}, d.class_labels
-
-    def one():
-        got = model.predict(feed)[name]
-        return np.array([[got[label] for label in labels]]) if isinstance(got, dict) else np.array([got]).reshape(1)
-
-    return "moka", one
+    feed = dict(zip(numbers, x[0])) if len(numbers) > 1 else {numbers[0]: x[0]}
+    return "moka", lambda: model.predict(feed)[name]
 
 
 def onnx_engine(case, path, x):
@@ -93,7 +89,7 @@ def onnx_engine(case, path, x):
 
 def error(case, got, expected):
     """The largest difference over the largest magnitude expected; of classes the share that differs."""
-    got, expected = np.asarray(got), np.asarray(expected)
+    got, expected = np.asarray(list(got.values()) if isinstance(got, dict) else got), np.asarray(expected)
     if got.size != expected.size:
         return float("inf")
     got = got.reshape(expected.shape)
@@ -183,8 +179,9 @@ def section(result):
 def page(result):
     facts = result["machine"]
     text = "# Tables of rows\n\n<!-- Made by `make bench-tables`; do not edit. -->\n\n"
+    threads = f"{result['threads']} thread{'s' if result['threads'] > 1 else ''}"
     text += (f"Classic models for one row and for a table of {max(r['rows'] for r in result['rows']):,} rows of 20 columns if the model says no other number, on "
-             f"{result['threads']} threads of {facts['cpu']} ({result['date']}; load {result['load']:.1f} when it began). Median times; the ratio is Moka's over "
+             f"{threads} of {facts['cpu']} ({result['date']}; load {result['load']:.1f} when it began). Median times; the ratio is Moka's over "
              f"the fastest other's. `bench/tables/run.py` says how it is measured.\n\n{section(result)}")
     if result["avx2"]:
         text += ("\n## AVX2\n\nThe same with `MOKA_MAX_CPU_ISA=avx2`, in another run. The other libraries use what the processor has.\n\n"

@@ -30,7 +30,8 @@ Dict predict(const Model& model, nb::handle inputs, nb::handle outputs, State* s
     const Unlocked unlocked;
     model.predict(in, out, options);
   }
-  for (auto& [name, value] : in) value = {};
+  for (auto& [name, value] : in)
+    if (!std::holds_alternative<double>(value)) value = {};
   last = std::move(in);
   return to_dict(out, outputs);
 }

@@ -233,7 +233,7 @@ Status Model::Impl::infers(const Features& inputs, int64_t& operations) const {
   const Asked wanted = MOKA_TRY(asked(inputs));
   std::vector<ir::Type> types;
   const auto inferred = [&](const ir::Block& body, const plan::PlanOptions& options) -> Status {
-    MOKA_TRY(input_types(body, inputs, wanted.leading, types));
+    if (auto typed = input_types(body, inputs, wanted, types); !typed.ok()) return std::move(typed).error();
     const plan::ResolveLimits limits{plan::kEagerConstantBytes, plan::kEagerConstantBytes, &operations};
     MOKA_TRY(plan::resolve(body, types, nullptr, *options.constants, limits));
     return {};

@@ -289,6 +289,9 @@ std::string conversion(const FeatureValue& value, const ir::TensorView& to) {
 
 Result<void*> bind_input(const import::FeatureDescription& f, const ir::Type& type, const FeatureValue& value,
                          runtime::Model::Session& s, size_t index) {
+  if (const auto* number = std::get_if<double>(&value);
+      number != nullptr && f.kind == import::FeatureKind::float64 && type.dtype() == ir::DType::fp64)
+    return static_cast<void*>(const_cast<double*>(number));
   const DataCopy copy;
   if (const auto* d = std::get_if<Dictionary>(&value)) {
     ir::Dict& to = s.dict_staging[index];

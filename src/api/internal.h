@@ -321,7 +321,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   /// The model that predicts given inputs.
   struct Chosen {
     std::shared_ptr<const runtime::Model> model;
-    bool rank5 = false;  ///< it accepts inputs of rank 5
+    bool rank5 = false;     ///< it accepts inputs of rank 5
+    bool in_order = false;  ///< its inputs are the function's and the given ones, in the same order
   };
   /// Chooses the model for these inputs and outputs. Sets `types` to the types of its function's inputs and states.
   Result<Chosen> choose(const Features& inputs, const std::vector<std::string>& outputs,
@@ -330,11 +331,12 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   struct Asked {
     api::Leading leading;
     api::Variants::Sizes sizes;  ///< of the inputs in `sized`
+    bool in_order = false;       ///< all inputs of the function are given, in its order
   };
   Result<Asked> asked(const Features& inputs) const;
-  /// Sets `types` to the types of the inputs and states of `body`, a function of this model.
-  Status input_types(const ir::Block& body, const Features& inputs, const api::Leading& leading,
-                     std::vector<ir::Type>& types) const;
+  /// Sets `types` to the types of the inputs and states of `body`, a function of this model. Returns Chosen::in_order.
+  Result<bool> input_types(const ir::Block& body, const Features& inputs, const Asked& asked,
+                           std::vector<ir::Type>& types) const;
   /// The error of inferring the types of a prediction with these inputs, of which only the types are read. Adds to
   /// `operations` how many were visited.
   Status infers(const Features& inputs, int64_t& operations) const;

@@ -59,11 +59,15 @@ void* room_for(const import::FeatureDescription& f, const ir::TensorView& view, 
 Result<Model::Impl::Asked> Model::Impl::asked(const Features& inputs) const {
   const import::FunctionDescription& f = model->function();
   api::Leading leading;
+  bool in_order = inputs.size() == f.inputs.size();
   for (size_t i = 0; const auto& [name, value] : inputs) {
     auto x = f.inputs.begin() + static_cast<std::ptrdiff_t>(std::min(i++, f.inputs.size()));
-    if (x == f.inputs.end() || x->name != name)
+    if (x == f.inputs.end() || x->name != name) {
+      in_order = false;
       x = std::find_if(f.inputs.begin(), f.inputs.end(), [&n = name](const auto& of) { return of.name == n; });
+    }
     if (x != f.inputs.end()) {
+      if (!x->array.takes_rank5) continue;
       const api::Leading own = api::leading_of(*x, value);
       leading = {std::max(leading.sequence, own.sequence), std::max(leading.batch, own.batch)};
       continue;
@@ -72,30 +76,34 @@ Result<Model::Impl::Asked> Model::Impl::asked(const Features& inputs) const {
     for (const auto& of : f.inputs) all += cat(all.empty() ? "'" : ", '", of.name, "'");
     return fail(ErrorCode::invalid_argument, "input '", name, "': not an input of the model; expected ", all);
   }
-  return Asked{leading, MOKA_TRY(sizes_of(inputs))};
+  return Asked{leading, MOKA_TRY(sizes_of(inputs)), in_order};
 }
 
-Status Model::Impl::input_types(const ir::Block& body, const Features& inputs, const api::Leading& leading,
-                                std::vector<ir::Type>& types) const {
+Result<bool> Model::Impl::input_types(const ir::Block& body, const Features& inputs, const Asked& asked,
+                                      std::vector<ir::Type>& types) const {
   const import::FunctionDescription& f = model->function();
+  bool in_order = asked.in_order && body.inputs().size() == f.inputs.size();
   types.clear();
   for (const auto& v : body.inputs()) {
-    const import::FeatureDescription& x = api::feature_of(f, *v, types.size());
+    const size_t i = types.size();
+    const import::FeatureDescription& x = api::feature_of(f, *v, i);
+    in_order = in_order && &x == &f.inputs[i];
     if (v->type.is_state()) {
       types.push_back(v->type);
       continue;
     }
-    const FeatureValue* value = value_of(inputs, x.name, types.size());
+    const FeatureValue* value =
+        in_order ? &inputs.begin()[static_cast<std::ptrdiff_t>(i)].second : value_of(inputs, x.name, i);
     if (!has_value(value)) {
       if (!x.optional)
         return fail(ErrorCode::invalid_argument, "input '", x.name, "': expected ", api::to_public(x).formatted_type(),
                     ", got nothing");
-      types.push_back(MOKA_TRY(api::default_type(x, v->type, leading.batch)));
+      types.push_back(MOKA_TRY(api::default_type(x, v->type, asked.leading.batch)));
     } else {
       types.push_back(MOKA_TRY(api::input_type(x, v->type, *value)));
     }
   }
-  return {};
+  return in_order;
 }
 
 Result<Model::Impl::Chosen> Model::Impl::choose(const Features& inputs, const std::vector<std::string>& outputs,
@@ -103,8 +111,8 @@ Result<Model::Impl::Chosen> Model::Impl::choose(const Features& inputs, const st
   Asked wanted = MOKA_TRY(asked(inputs));
   const api::Leading leading = wanted.leading;
   const std::shared_ptr<const runtime::Model> runs = MOKA_TRY(model_for(leading, outputs, std::move(wanted.sizes)));
-  MOKA_TRY(input_types(runs->ir().body(), inputs, leading, types));
-  return Chosen{runs, sequences_only || leading.sequence != 1 || leading.batch != 1};
+  const bool in_order = MOKA_TRY(input_types(runs->ir().body(), inputs, wanted, types));
+  return Chosen{runs, sequences_only || leading.sequence != 1 || leading.batch != 1, in_order};
 }
 
 namespace {
@@ -187,13 +195,16 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
   api::BoundStates states(options.state);
   const auto compute = [&]() -> Status {
     for (size_t i = 0; i < body_inputs.size(); i++) {
-      const import::FeatureDescription& x = api::feature_of(f, *body_inputs[i], i);
+      const import::FeatureDescription& x = chosen.in_order ? f.inputs[i] : api::feature_of(f, *body_inputs[i], i);
       void* data = nullptr;
       if (types[i].is_state()) {
         MOKA_TRY(states.bind(x.name, types[i].element(), *session->frame, i,
                              runs->may_replay() && !session->devices.empty()));
         continue;
-      } else if (const FeatureValue* value = value_of(inputs, x.name, i); has_value(value)) {
+      }
+      const FeatureValue* value =
+          chosen.in_order ? &inputs.begin()[static_cast<std::ptrdiff_t>(i)].second : value_of(inputs, x.name, i);
+      if (has_value(value)) {
         if (const auto* image = std::get_if<Image>(value); image != nullptr && session->frame->takes_pixels(i)) {
           session->frame->set_pixels(i, api::pixels_of(*image));
           if (!session->frame->takes_planes(i)) continue;

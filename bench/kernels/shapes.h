@@ -31,7 +31,7 @@ struct Conv {
   }
   /// The kernel that is compared with oneDNN's `rivals`.
   const char* own() const {
-    if (over == Over::line) return in < 16 ? "cpu.conv.line" : "cpu.conv.gathered";
+    if (over == Over::line) return in < 16 ? "cpu.conv.line" : "cpu.conv.rows";
     if (transposed()) return taps[0] == stride ? "cpu.conv_transpose.pixels" : "cpu.conv_transpose.phases";
     if (taps[0] * taps[1] == 1) return stride * groups == 1 ? "cpu.conv.pointwise" : "cpu.conv.gathered";
     if (in >= 16 && taps[0] % 2 == 0) return "cpu.conv.dense";

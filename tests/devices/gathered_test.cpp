@@ -15,7 +15,7 @@ namespace {
 
 using namespace ir;
 
-constexpr std::string_view kGathered = "cpu.conv.gathered";
+constexpr std::string_view kGathered = "cpu.conv.gathered", kRows = "cpu.conv.rows";
 
 struct GatheredCase {
   int64_t images = 1, in, out;
@@ -67,10 +67,45 @@ void check_gathered(const GatheredCase& c) {
     }
 }
 
-Run check_rows(const GatheredCase& c) {
-  Graph g;
-  Value* y = conv(g, g.input(shape_of(c.images, c.in, c.size)), gathered_weights(g, c), c);
-  return expect_same_by(kGathered, g, y, 2e-5);
+void check_rows(const GatheredCase& c) {
+  const int64_t block = devices::cpu::vector::pointwise().block;
+  for (std::string_view kernel : {kGathered, kRows}) {
+    if (kernel == kGathered && std::min(c.in, c.out) / c.groups < block) continue;
+    SCOPED_TRACE(kernel);
+    Graph g;
+    Value* y = conv(g, g.input(shape_of(c.images, c.in, c.size)), gathered_weights(g, c), c);
+    expect_same_by(kernel, g, y, 2e-5);
+  }
+}
+
+/// Panels, vectors and last pixels that are not full, and channels in several runs.
+TEST(Rows, Sizes) {
+  for (int64_t in : {8, 9, 513, 1100})
+    for (int64_t out : {8, 13, 15, 29, 43})
+      for (int64_t size : {1, 3, 7, 8, 15, 17, 25, 32, 39, 48, 63, 250}) {
+        SCOPED_TRACE(cat(in, " to ", out, ", ", size));
+        for (const auto& epilogue : std::vector<std::vector<Epilogue>>{{}, {{"relu"}}})
+          check_rows({.in = in, .out = out, .size = {size}, .epilogue = epilogue, .addend = size % 2 == 0});
+      }
+}
+
+TEST(Rows, Strides) {
+  for (int64_t stride : {1, 2, 3})
+    for (int64_t width : {5, 16, 33}) {
+      SCOPED_TRACE(cat(stride, " ", width));
+      check_rows({.images = 2, .in = 40, .out = 30, .size = {12, width}, .stride = stride});
+      check_rows({.images = 2, .in = 40, .out = 30, .size = {12, width}, .stride = stride, .groups = 2});
+    }
+}
+
+TEST(Rows, Choice) {
+  if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "by rule, the kernel is for longer vectors";
+  for (const auto& [pixels, kernel] : {std::pair{784, kRows}, {49, kGathered}}) {
+    Graph g;
+    const GatheredCase c{.in = 256, .out = 256, .size = {pixels}};
+    const auto r = expect_same(g, {conv(g, g.input({1, 256, pixels}), gathered_weights(g, c), c)}, 2e-5);
+    EXPECT_TRUE(r.has(kernel)) << pixels << ": " << r.kernels;
+  }
 }
 
 TEST(Gathered, Channels) {
@@ -155,37 +190,40 @@ TEST(Gathered, NothingBehindTheInputIsRead) {
   for (int64_t in : {16, 17, 20, 31})
     for (const std::vector<int64_t>& size : std::vector<std::vector<int64_t>>{{1}, {2}, {5}, {1, 1}, {3, 5}}) {
       SCOPED_TRACE(cat(in, " channels, size ", size[0]));
-      Graph g;
       const GatheredCase c{.images = 2, .in = in, .out = 24, .size = size};
-      Value* x = g.input_of(before_a_wall(g.random(shape_of(c.images, in, size))));
-      expect_same_by(kGathered, g, conv(g, x, gathered_weights(g, c), c), 2e-5);
+      for (std::string_view kernel : {kGathered, kRows}) {
+        Graph g;
+        Value* x = g.input_of(before_a_wall(g.random(shape_of(c.images, in, size))));
+        expect_same_by(kernel, g, conv(g, x, gathered_weights(g, c), c), 2e-5);
+      }
     }
 }
 
 /// An infinite weight times padding is NaN, and an infinite input spoils only the results that read it.
 TEST(Gathered, OddInputsAndWeights) {
   const float inf = std::numeric_limits<float>::infinity();
-  for (float odd : {inf, -inf, std::nanf("")}) {
-    Graph g;
-    const GatheredCase c{.in = 20, .out = 50, .size = {200}, .taps = 3, .pad = {1, 1}};
-    Tensor x = g.random({1, 20, 200}), w = gathered_weights(g, c);
-    for (size_t at : {0u, 100u, 1259u}) x.mut<float>()[at] = odd;
-    w.mut<float>()[37 * 60 + 3] = odd;
-    const auto r = expect_same_by(kGathered, g, conv(g, g.input_of(x), w, c));
-    int64_t finite = 0;
-    for (float v : r.outputs[0].as<float>()) finite += std::isfinite(v);
-    EXPECT_GE(finite, 49 * 190);
-  }
+  for (std::string_view kernel : {kGathered, kRows})
+    for (float odd : {inf, -inf, std::nanf("")}) {
+      Graph g;
+      const GatheredCase c{.in = 20, .out = 50, .size = {200}, .taps = 3, .pad = {1, 1}};
+      Tensor x = g.random({1, 20, 200}), w = gathered_weights(g, c);
+      for (size_t at : {0u, 100u, 1259u}) x.mut<float>()[at] = odd;
+      w.mut<float>()[37 * 60 + 3] = odd;
+      const auto r = expect_same_by(kernel, g, conv(g, g.input_of(x), w, c));
+      int64_t finite = 0;
+      for (float v : r.outputs[0].as<float>()) finite += std::isfinite(v);
+      EXPECT_GE(finite, 49 * 190);
+    }
 }
 
 TEST(Gathered, ThreadsGiveTheSameBits) {
   if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "by rule, the kernel is for longer vectors";
-  for (int64_t size : {13, 113, 225, 1000})
+  for (int64_t size : {13, 49, 113, 225, 1000})
     for (int64_t taps : {1, 11}) {
       Graph g;
       const GatheredCase c{.in = 140, .out = 330, .size = {size}, .taps = taps, .pad = {taps / 2, taps / 2}};
-      expect_same_bits(g, conv(g, g.input({1, 140, size}), gathered_weights(g, c), c),
-                       taps > 1 || size > 30 ? kGathered : "", cat(size, " ", taps));
+      expect_same_bits(g, conv(g, g.input({1, 140, size}), gathered_weights(g, c), c), size > 200 ? kRows : "",
+                       cat(size, " ", taps));
     }
 }
 

@@ -45,6 +45,16 @@ bool lies_in_blocks(const ops::Window& w, int64_t in, int64_t out) {
   return mixed == 1 || (w.kernel[last] == 3 && w.dilations[last] == 1 && w.strides[last] <= 2);
 }
 
+double inside_line(const ops::Window& w) {
+  int64_t reached = 0;
+  for (int64_t t = 0; t < w.kernel[0]; t++) {
+    const int64_t at = t * w.dilations[0] - w.pads_begin[0], s = w.strides[0];
+    const int64_t first = at >= 0 ? 0 : (-at + s - 1) / s, last = at >= w.in[0] ? 0 : (w.in[0] - 1 - at) / s + 1;
+    reached += std::max<int64_t>(0, std::min(last, w.out[0]) - first);
+  }
+  return static_cast<double>(reached) / static_cast<double>(w.kernel[0] * w.out[0]);
+}
+
 std::optional<double> narrow_work(const ops::Window& w, int64_t images, int64_t in, int64_t out) {
   const int64_t lanes = vector::narrow().lanes;
   if ((out >= channel_block() && w.groups == 1) || w.taps() == 1 || w.strides[1] != 1) return std::nullopt;

@@ -17,6 +17,8 @@ double direct_work(const ops::Window& w, int64_t images, int64_t in, int64_t out
 constexpr int64_t kMostNarrowHeight = 16;  ///< tallest window, dilation included
 /// Whether each group lies in one block of channels, so that cpu.conv.depthwise can run the convolution.
 bool lies_in_blocks(const ops::Window& w, int64_t in, int64_t out);
+/// The share of the products of a window of one dimension that do not read padding.
+double inside_line(const ops::Window& w);
 /// The cost of cpu.conv.narrow. `in` and `out` are channels per group. nullopt: it does not support the window or the
 /// channels.
 std::optional<double> narrow_work(const ops::Window& w, int64_t images, int64_t in, int64_t out);

@@ -5,6 +5,7 @@
 #include "base/transpose.h"
 #include "devices/cpu/common/activations.h"
 #include "devices/cpu/common/byte_weights.h"
+#include "devices/cpu/common/conv_work.h"
 #include "devices/cpu/common/half_weights.h"
 #include "devices/cpu/isa.h"
 #include "devices/cpu/kernels/family.h"
@@ -165,17 +166,6 @@ void divide_pixels(GatherBlocking& p, int threads) {
   }
 }
 
-/// The share of the products of a line that do not read padding.
-double inside(const Window& w) {
-  int64_t reached = 0;
-  for (int64_t t = 0; t < w.kernel[0]; t++) {
-    const int64_t at = t * w.dilations[0] - w.pads_begin[0], s = w.strides[0];
-    const int64_t first = at >= 0 ? 0 : (-at + s - 1) / s, last = at >= w.in[0] ? 0 : (w.in[0] - 1 - at) / s + 1;
-    reached += std::max<int64_t>(0, std::min(last, w.out[0]) - first);
-  }
-  return static_cast<double>(reached) / static_cast<double>(w.kernel[0] * w.out[0]);
-}
-
 std::string not_gathered(const MatchCall& m, const Window& w, const ir::Shape& x, const ir::Shape& y) {
   const bool one_pixel = w.taps() == 1;
   if (w.rank > 2) return cat(w.rank, " spatial dimensions");
@@ -189,7 +179,7 @@ std::string not_gathered(const MatchCall& m, const Window& w, const ir::Shape& x
     return "groups that fill no block";
   if (in < block || out < block) return "few channels";
   if (m.asked) return {};
-  if (!one_pixel && w.groups == 1 && w.dilations[0] > 1 && inside(w) <= 0.8) return "products of padding";
+  if (!one_pixel && w.groups == 1 && w.dilations[0] > 1 && inside_line(w) <= 0.8) return "products of padding";
   if (one_pixel && w.groups == 1 && w.out_count() == w.in_count()) {
     // Pixels of blocks are read in place.
     if (!in_rows && !m.reshaped) return "blocks are read in place";

@@ -53,6 +53,8 @@ moka_vector_kernel(gemm ${all_sets} DEFINES MOKA_GEMM gemm INCLUDES gemm
   NUMBERS_avx512 ROWS=14 WIDE_ROWS=8 DEPTH=512)
 moka_vector_kernel(int8 SETS avxvnni avx512vnni DEFINES MOKA_INT8_GEMM int8_gemm INCLUDES int8
   NUMBERS_avxvnni VECTORS=2 ROWS=6 NUMBERS_avx512vnni VECTORS=2 ROWS=12)
+moka_vector_kernel(lines ${all_sets} DEFINES MOKA_LINES lines INCLUDES lines
+  NUMBERS_base ROWS=6 VECTORS=2 NUMBERS_avx2 ROWS=6 VECTORS=2 NUMBERS_avx512 ROWS=14 VECTORS=2)
 moka_vector_kernel(loops ${all_sets} DEFINES MOKA_LOOPS loops INCLUDES loops)
 moka_vector_kernel(narrow ${all_sets} DEFINES MOKA_NARROW narrow INCLUDES narrow
   NUMBERS_base SUMS=12 NUMBERS_avx2 SUMS=12 NUMBERS_avx512 SUMS=24)

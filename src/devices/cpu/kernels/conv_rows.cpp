@@ -136,6 +136,8 @@ bool has_costly_end(int64_t pixels, int64_t in, int64_t out, int64_t taps) {
   double end = pixels % lines().pixels >= lines().lanes ? 0.15 : 0;
   if (pixels % lines().lanes > lines().few)
     end += 1.15 - last / lanes;
+  else if (last == 1 && pixels > lines().lanes)
+    end += (1 - rows / lanes) / rows;
   else if (last > 0)
     end += (2 + last * (1 - rows / lanes)) / rows;
   const double channels = 1 / static_cast<double>(in) + 1 / static_cast<double>(out);
@@ -149,6 +151,7 @@ std::string not_rows(const MatchCall& m, const Window& w, const ir::Shape& x, co
   for (int i = 0; i < w.rank; i++)
     if (one_pixel && (w.pads_begin[i] != 0 || w.pads_end[i] > 0)) return "a padded pixel";
   if (!m.is_constant("weight")) return "weights that are not constant";
+  if (y[1] / w.groups < lines().least) return "few channels";
   if (m.asked) return {};
   if (layout_of(m, "x") == blocked() || !m.reshaped) return "blocks of channels";
   const int64_t in = x[1] / w.groups, out = y[1] / w.groups;
@@ -211,7 +214,7 @@ struct RowsRun {
     const int64_t channels = p.channels(part.run);
     if (!p.whole()) return copy_lines(p, part.x, channels, part.first, part.pixels, part.copied);
     const int64_t last = part.pixels % lines().lanes, whole = part.pixels - last;
-    const bool few = last <= lines().few;
+    const bool few = last > 1 && last <= lines().few;
     if (last > 0)
       copy_last(p, part.x + part.first + whole, channels, last, few ? part.last : part.copied + whole,
                 few ? last : p.line);
@@ -229,7 +232,7 @@ struct RowsRun {
         Part part{plane, run, first, pixels};
         part.x = args.in[in].as<float>() + (plane * p.in + channel) * p.w.in_count();
         part.copied = copied;
-        part.last = p.whole() ? copied + p.copied() : nullptr;
+        part.last = p.whole() && pixels % lines().lanes > 1 ? copied + p.copied() : nullptr;
         const bool fresh = p.runs > 1 || held != place;
         if (fresh) copy(part);
         const int64_t begin = p.first_panel(t % p.parts), end = p.first_panel(t % p.parts + 1);

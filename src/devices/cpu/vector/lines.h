@@ -10,9 +10,10 @@ namespace moka::devices::cpu::vector {
 /// be summed in another order.
 struct Lines {
   int64_t lanes;                         ///< pixels per vector
+  int64_t least;                         ///< output channels of a panel, at least
   int64_t rows;                          ///< output channels of a panel, at most
   int64_t pixels;                        ///< pixels per tile; multiples of this are fastest
-  int64_t few;                           ///< how many last pixels may be in `last`
+  int64_t few;                           ///< up to so many last pixels, and at least two, may be in `last`
   static constexpr int64_t kSlack = 16;  ///< floats behind the weights and behind x that may be read
 
   struct Call {

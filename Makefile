@@ -278,9 +278,9 @@ bench-docs:
 	$(BENCH_VENV)/bin/python bench/report.py $(BENCH_RESULTS)
 
 ## Kernels beside oneDNN's, on one thread: GFLOP/s and the fractions of what multiply-adds in registers and copies in memory reach,
-## about ten minutes; then convolutions beside onnxruntime's. BENCH_KERNELS_FLAGS are options of Google Benchmark, for example
+## about four minutes; then convolutions beside onnxruntime's. BENCH_KERNELS_FLAGS are options of Google Benchmark, for example
 ## --benchmark_filter=resnet50; BENCH_CONVOLUTIONS_FLAGS are options of bench/convolutions/run.py, for example "--isa avx2".
-BENCH_KERNELS_FLAGS ?= --benchmark_min_time=0.5 --benchmark_counters_tabular=true
+BENCH_KERNELS_FLAGS ?= --benchmark_min_time=0.02 --benchmark_counters_tabular=true
 BENCH_CONVOLUTIONS_FLAGS ?=
 bench-kernels: wheel
 	@tools/setup --bench-kernels

@@ -43,6 +43,7 @@ struct Conv {
     if (transposed())
       return {"cpu.conv_transpose.onednn", "cpu.conv_transpose.onednn_rows", "cpu.conv_transpose.onednn_last"};
     if (over == Over::line) return {"cpu.conv.onednn", "cpu.conv.onednn_rows", "cpu.conv.onednn_last"};
+    if (taps[0] * taps[1] == 1 && stride * groups > 1) return {"cpu.conv.dense", "cpu.conv.onednn"};
     return {"cpu.conv.onednn"};
   }
   std::string name() const {

@@ -8,6 +8,8 @@
 /// another kernel is faster. The factors were fitted to times measured with SSE, AVX2 and AVX-512.
 namespace moka::devices::cpu {
 
+/// Input channels of a group from which cpu.conv.dense runs windows of one pixel between blocks.
+constexpr int64_t kDeepPixel = 160;
 constexpr int64_t kLargeWeights = 1 << 20;  ///< size in floats beyond any cache
 
 /// The cost of reading weights. Large weights cost more per float, in part because they take memory.

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/conv_work.h"
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/dense.h"
 #include "devices/cpu/vector/gemm.h"
@@ -235,8 +236,7 @@ std::string why_slower(const DenseBlocking& p) {
   if (isa() == Isa::base) return "vectors of four floats";
 #endif
   if (isa() == Isa::avx512 && p.vectors() == 1) return "one vector of output channels";
-  constexpr int64_t kDeep = 320;
-  if (p.taps() == 1 && p.in < kDeep) return "one tap and few channels";
+  if (p.taps() == 1 && p.in < kDeepPixel) return "one tap and few channels";
   return {};
 }
 

@@ -179,6 +179,7 @@ std::string not_gathered(const MatchCall& m, const Window& w, const ir::Shape& x
     return "groups that fill no block";
   if (in < block || out < block) return "few channels";
   if (m.asked) return {};
+  if (one_pixel && !in_rows && !m.reshaped && in >= kDeepPixel && out > block) return "blocks are read in place";
   if (!one_pixel && w.groups == 1 && w.dilations[0] > 1 && inside_line(w) <= 0.8) return "products of padding";
   if (one_pixel && w.groups == 1 && w.out_count() == w.in_count()) {
     // Pixels of blocks are read in place.

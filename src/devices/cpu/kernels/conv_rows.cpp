@@ -69,6 +69,8 @@ void pack_weights(const RowBlocking& p, const float* w, float* to) {
 void copy_pixels(const float* from, int64_t stride, int64_t n, float* to) {
   if (stride == 1)
     std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float));
+  else if (stride == 2)
+    lines().copy_every_second(from, n, to);
   else
     for (int64_t i = 0; i < n; i++) to[i] = from[i * stride];
 }

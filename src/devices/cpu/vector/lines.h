@@ -35,6 +35,8 @@ struct Lines {
     int64_t y_step;  ///< floats from channel to channel
   };
   void (*multiply)(const Call&);
+  /// Copies n values that are two floats apart.
+  void (*copy_every_second)(const float* from, int64_t n, float* to);
 };
 
 /// The table for this processor.

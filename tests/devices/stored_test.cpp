@@ -371,6 +371,7 @@ TEST(Stored, ScaledIntegersPackBytes) {
             Value* y = c.image ? g.op("conv", {{"x", g.input({1, c.depth, c.rows, 1})}, {"weight", w}})
                                : g.op("linear", {{"x", g.input({c.rows, c.depth})}, {"weight", w}});
             ASSERT_NE(y, nullptr);
+            if (c.image) y = g.op("tanh", {{"x", y}});  // results in blocks of channels
             g.function().body().set_outputs({y});
             auto got = run(g.function(), g.inputs(), true, threads, 2);
             ASSERT_TRUE(got.ok()) << got.error().to_string();
@@ -380,6 +381,53 @@ TEST(Stored, ScaledIntegersPackBytes) {
           EXPECT_LE(10 * runs[1].constants->packed_bytes(), 4 * runs[0].constants->packed_bytes());
           EXPECT_EQ(std::memcmp(runs[0].outputs[0].data(), runs[1].outputs[0].data(), runs[0].outputs[0].bytes()), 0);
         }
+}
+
+/// So are indices into tables of up to 16 entries, of all channels or of groups of whole vectors.
+TEST(Stored, PalettesPackBytes) {
+  if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "needs vectors that look bytes up fast";
+  struct Case {
+    int64_t rows, depth, made, tables;
+    bool image;
+  };
+  const Case cases[] = {{70, 704, 96, 1, false},  {9, 1024, 128, 4, false}, {200, 768, 770, 1, false},
+                        {300, 64, 640, 2, false}, {1, 64, 48, 3, true},     {49, 320, 72, 1, true},
+                        {300, 96, 112, 1, true},  {196, 1024, 64, 2, true}};
+  for (DType type : {DType::uint1, DType::uint2, DType::uint3, DType::uint4})
+    for (const Case& c : cases)
+      for (int threads : {1, 2}) {
+        SCOPED_TRACE(cat(type, ": ", c.rows, " x ", c.depth, " x ", c.made, ", ", c.tables, " tables, ", threads));
+        const int64_t entries = int64_t{1} << bits(type);
+        Shape shape{c.made, c.depth}, blocks{c.tables, 1};
+        for (int i = 0; i < 2 && c.image; i++) shape.push_back(1), blocks.push_back(1);
+        blocks.push_back(entries);
+        blocks.push_back(1);
+        const Tensor stored = codes(type, shape);
+        devices_test::Run runs[2];
+        for (const bool is_stored : {false, true}) {
+          Graph g(Opset::ios18);
+          const Tensor table = g.random(blocks);
+          Tensor wide = Tensor::zeros(DType::fp32, shape).value();
+          for (int64_t i = 0; i < shape.count(); i++) {
+            const int64_t group = i / c.depth / (c.made / c.tables),
+                          code = static_cast<int64_t>(load_f64(stored.view(), i));
+            wide.mut<float>()[static_cast<size_t>(i)] = table.as<float>()[static_cast<size_t>(group * entries + code)];
+          }
+          Value* w =
+              is_stored ? g.op("constexpr_lut_to_dense", {{"indices", stored}, {"lut", table}}) : g.constant(wide);
+          Value* y = c.image ? g.op("conv", {{"x", g.input({1, c.depth, c.rows, 1})}, {"weight", w}})
+                             : g.op("linear", {{"x", g.input({c.rows, c.depth})}, {"weight", w}});
+          ASSERT_NE(y, nullptr);
+          if (c.image) y = g.op("tanh", {{"x", y}});  // results in blocks of channels
+          g.function().body().set_outputs({y});
+          auto got = run(g.function(), g.inputs(), true, threads, 2);
+          ASSERT_TRUE(got.ok()) << got.error().to_string();
+          runs[is_stored] = std::move(*got);
+        }
+        EXPECT_TRUE(runs[1].has("packed as integers)")) << runs[1].kernels;
+        EXPECT_LE(10 * runs[1].constants->packed_bytes(), 4 * runs[0].constants->packed_bytes());
+        EXPECT_EQ(std::memcmp(runs[0].outputs[0].data(), runs[1].outputs[0].data(), runs[0].outputs[0].bytes()), 0);
+      }
 }
 
 /// An operation that the kernels for stored weights refuse runs as it does without low_memory.

@@ -6,8 +6,8 @@
 
 #include "devices/cpu/common/common.h"
 
-/// Weights that the file stores as integers with scales. They are packed as bytes, and panels are widened in each
-/// prediction. The floats are the same as those of the expanded constant.
+/// Weights that the file stores as integers with scales, or as indices into tables of up to 16 entries. They are packed
+/// as bytes, and panels are widened in each prediction. The floats are the same as those of the expanded constant.
 namespace moka::devices::cpu {
 
 /// A constant matrix [columns, depth] of such integers.
@@ -32,9 +32,12 @@ class ByteWeights {
   void values(int64_t first, int64_t n, float* to) const;
 
  private:
-  kernel::StoredConstant stored_, integers_;  ///< integers_: without scales
+  bool has_tables() const { return !stored_.table.empty_handle(); }
+  int64_t tables() const { return stored_.table.shape()[0]; }
+
+  kernel::StoredConstant stored_, integers_;  ///< integers_: without scales and tables
   int64_t depth_ = 0, groups_ = 1;            ///< groups of a column's elements that share a scale
-  int64_t same_columns_ = 1;                  ///< adjacent columns that share scales
+  int64_t same_columns_ = 1;                  ///< adjacent columns that share scales or a table
 };
 
 }  // namespace moka::devices::cpu

@@ -139,8 +139,9 @@ bool spares_products(const ConstantProduct& p, int64_t rows, int64_t pairs) {
 }
 
 Panels halved_panels(const MatchCall& m, const ConstantProduct& p) {
-  return {&vector::gemm(), stores_halves(m, p.weights), p.made / vector::gemm().panel / 2,
-          p.row_step == 1 ? ByteWeights::of(m, p.weights, p.made, p.depth) : nullptr};
+  auto bytes = p.row_step == 1 ? ByteWeights::of(m, p.weights, p.made, p.depth) : nullptr;
+  return {&vector::gemm(), bytes == nullptr && stores_halves(m, p.weights), p.made / vector::gemm().panel / 2,
+          std::move(bytes)};
 }
 
 Panels panels_of(const MatchCall& m, const ConstantProduct& p) {

@@ -101,8 +101,8 @@ struct PackedWeights {
 std::shared_ptr<const PackedWeights> packed_weights(KernelChoice& c, const MatchCall& m, const PointwiseBlocking& p,
                                                     int arg) {
   auto packed = std::make_shared<PackedWeights>();
-  packed->as_half = stores_halves(m, arg);
   packed->as_bytes = ByteWeights::of(m, arg, p.out, p.in);
+  packed->as_half = packed->as_bytes == nullptr && stores_halves(m, arg);
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(arg)] = true;
   if (packed->as_half || packed->as_bytes) {

@@ -5,19 +5,21 @@
 /// Widens packed integers to floats, compiled once for each instruction set.
 namespace moka::devices::cpu::vector {
 
-/// A panel of integers: `depth` rows of `width` bytes, one to three vectors.
+/// A panel of integers, or of indices into tables: `depth` rows of `width` bytes, one to three vectors.
 struct BytePanel {
+  static constexpr int64_t kVectors = 3, kEntries = 16;  ///< vectors at most; entries of a table
   const uint8_t* codes;
   bool is_signed;
   int64_t depth, width;
-  const float* scale;   ///< [depth / block][width]
-  const float* offset;  ///< like `scale`; nullptr: zeros
-  int64_t block;        ///< rows that share scales
+  const float* scale;             ///< [depth / block][width]
+  const float* offset;            ///< like `scale`; nullptr: zeros
+  int64_t block;                  ///< rows that share scales
+  const float* tables[kVectors];  ///< of each vector of indices; the rest is ignored then. nullptr: integers
 };
 
 struct Widen {
   int64_t lanes;  ///< floats per vector
-  /// Writes (code - offset) * scale of each element of the panel.
+  /// Writes (code - offset) * scale, or the entry of the table, of each element of the panel.
   void (*bytes)(const BytePanel& panel, float* to);
 };
 

@@ -135,7 +135,7 @@ void divide_rows(RowBlocking& p, int threads) {
 bool has_costly_end(int64_t pixels, int64_t in, int64_t out, int64_t taps) {
   const auto rows = static_cast<double>(lines().rows), lanes = static_cast<double>(lines().lanes);
   const auto all = static_cast<double>(pixels), last = static_cast<double>(pixels % lines().lanes);
-  double end = pixels % lines().pixels >= lines().lanes ? 0.15 : 0;
+  double end = pixels % lines().pixels >= lines().lanes ? 0.3 : 0;
   if (pixels % lines().lanes > lines().few)
     end += 1.15 - last / lanes;
   else if (last == 1 && pixels > lines().lanes)

@@ -334,6 +334,36 @@ TEST(Stored, PointwisePacksHalves) {
       }
 }
 
+TEST(Stored, DensePacksHalves) {
+  if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "needs instructions that convert float16";
+  struct Case {
+    int64_t in, out, groups, taps, stride, size;
+  };
+  const Case cases[] = {{40, 48, 1, 2, 2, 15}, {64, 96, 2, 3, 2, 14},   {48, 120, 1, 4, 4, 31}, {33, 40, 1, 2, 1, 9},
+                        {96, 96, 3, 3, 1, 6},  {1100, 70, 1, 2, 2, 13}, {96, 192, 3, 2, 2, 80}};
+  for (Form form : {Form::fp16, Form::network_fp16})
+    for (const Case& c : cases)
+      for (int threads : {1, 2}) {
+        SCOPED_TRACE(cat(static_cast<int>(form), ": ", c.in, ", ", c.out, ", ", c.size, ", ", threads, " threads"));
+        devices_test::Run runs[2];
+        const auto convolution = [&](Graph& g, Value* w) {
+          Value* x = g.input({2, c.in, c.size, c.size});
+          Value* y = g.op("conv", {{"x", x},
+                                   {"weight", w},
+                                   {"bias", g.random({c.out})},
+                                   {"groups", static_cast<int>(c.groups)},
+                                   {"strides", Tensor::i32({c.stride, c.stride})},
+                                   {"pad_type", "same"}});
+          return y == nullptr ? y : g.op("tanh", {{"x", y}});
+        };
+        const Shape shape{c.out, c.in / c.groups, c.taps, c.taps};
+        ASSERT_NO_FATAL_FAILURE(expect_halves_packed(form, shape, threads, convolution, runs));
+        EXPECT_TRUE(runs[1].has("cpu.conv.dense(packed as float16)")) << runs[1].kernels;
+        EXPECT_TRUE(runs[0].has("cpu.conv.dense")) << runs[0].kernels;
+        EXPECT_FALSE(runs[0].has("packed as float16")) << runs[0].kernels;
+      }
+}
+
 /// Integers with scales are packed as bytes, at most 0.4 of float32's memory, and give the same bits.
 TEST(Stored, ScaledIntegersPackBytes) {
   if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "needs vectors that widen bytes fast";

@@ -22,11 +22,16 @@ struct Dense {
     int64_t pitch;          ///< pixels from tap to tap in `places`
     const int32_t* edges;   ///< for each pixel and the end, how many pixels before it have taps on padding
     const float* weight;    ///< a panel: [block of input channels][tap][channel][width]
-    bool ahead;             ///< prefetch what follows the weights, the next panel
-    int64_t width;          ///< output channels of the panel, whole vectors
-    int64_t used;           ///< channels from this one on are set to zero
-    const float* bias;      ///< `width` values; nullptr: adds to y
-    const float* limits;    ///< least and greatest result, which leave NaN alone; nullptr: none
+    /// If not null, the first tile of pixels widens the panel from here to `widened`, which `weight` points to. Must be
+    /// null where the instruction set does not convert float16.
+    const uint16_t* halves;
+    float* widened;
+    const void* ahead;    ///< memory that is read next, usually the next panel; nullptr: none
+    int64_t ahead_bytes;  ///< of each weight there
+    int64_t width;        ///< output channels of the panel, whole vectors
+    int64_t used;         ///< channels from this one on are set to zero
+    const float* bias;    ///< `width` values; nullptr: adds to y
+    const float* limits;  ///< least and greatest result, which leave NaN alone; nullptr: none
     int64_t pixels;
     float* y;  ///< overlaps neither x nor the weights
     int64_t y_step;

@@ -1,6 +1,8 @@
 #include <cstring>
 #include <limits>
+#include <random>
 
+#include "devices/cpu/isa.h"
 #include "devices/graph_util.h"
 
 /// Transposed convolutions as one convolution per remainder by the stride.
@@ -16,6 +18,8 @@ struct PhasesCase {
   std::vector<int64_t> size, kernel, strides, pad{};
   std::vector<int64_t> output{};
   std::vector<Epilogue> epilogue{};
+  std::vector<int64_t> dilations{};
+  int64_t groups = 1;
 };
 
 void set(Tensor& t, std::initializer_list<size_t> at, float v) {
@@ -26,9 +30,10 @@ void set(Tensor& t, std::initializer_list<size_t> at, float v) {
 /// weights are not finite.
 void check_phases(const PhasesCase& c, bool odd = false) {
   SCOPED_TRACE(cat(c.images, " x ", c.in, " to ", c.out, " of ", c.size.back(), ", window ", c.kernel[0], " ",
-                   c.kernel.back(), " every ", c.strides[0], " ", c.strides.back()));
+                   c.kernel.back(), " every ", c.strides[0], " ", c.strides.back(), ", ", c.size.size(), " axes, ",
+                   c.groups, " groups"));
   Graph g;
-  Shape x{c.images, c.in}, w{c.in, c.out};
+  Shape x{c.images, c.in}, w{c.in, c.out / c.groups};
   for (int64_t n : c.size) x.push_back(n);
   for (int64_t n : c.kernel) w.push_back(n);
   Tensor weight = g.random(w, odd ? 0.5f : -0.3f, odd ? 1.0f : 0.3f);
@@ -38,6 +43,8 @@ void check_phases(const PhasesCase& c, bool odd = false) {
   }
   std::vector<NamedArg> args{
       {"x", g.input(x, odd ? 0.5f : -1)}, {"weight", weight}, {"strides", Tensor::i32(c.strides)}};
+  if (!c.dilations.empty()) args.emplace_back("dilations", Tensor::i32(c.dilations));
+  if (c.groups > 1) args.emplace_back("groups", static_cast<int>(c.groups));
   if (c.out % 2 == 0) args.emplace_back("bias", g.random({c.out}));
   if (!c.pad.empty()) {
     args.emplace_back("pad_type", "custom");
@@ -105,6 +112,44 @@ TEST(Phases, OneDimensionAndOutputShapes) {
 TEST(Phases, LargeMapsAreMadeInBands) {
   check_phases({1, 64, 48, {70, 90}, {4, 4}, {2, 2}, {1, 1, 1, 1}, {}, {{"relu"}}});
   check_phases({2, 200, 33, {12, 300}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {}, {{"sigmoid"}}});
+}
+
+/// Any case that the kernel supports.
+PhasesCase random_phases(std::mt19937& bits) {
+  const auto draw = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(bits); };
+  PhasesCase c{draw(1, 2), draw(1, 40), draw(1, 50), {}, {}, {}};
+  if (draw(0, 3) == 0) {
+    c.groups = draw(2, 3);
+    c.in = c.groups * devices::cpu::channel_block() * draw(1, 2);
+    c.out = c.groups * devices::cpu::channel_block() * draw(1, 3);
+  }
+  const int64_t axes = draw(1, 3), most = axes == 1 ? 40 : axes == 2 ? 9 : 4;
+  for (int64_t i = 0; i < axes; i++) {
+    c.size.push_back(draw(1, most));
+    c.kernel.push_back(draw(1, axes == 1 ? 9 : 4));
+    c.strides.push_back(draw(1, axes == 1 ? 9 : 3));
+    c.dilations.push_back(draw(1, 3));
+    const int64_t whole = (c.size.back() - 1) * c.strides.back() + (c.kernel.back() - 1) * c.dilations.back() + 1;
+    const int64_t before = draw(0, std::min<int64_t>(4, whole - 1));
+    c.pad.insert(c.pad.end(), {before, draw(0, std::min<int64_t>(3, whole - 1 - before))});
+    c.output.push_back(whole - before - c.pad.back() + (axes > 1 ? 0 : draw(0, c.strides.back() - 1)));
+  }
+  return c;
+}
+
+TEST(Phases, RandomCases) {
+  std::mt19937 bits(11);
+  for (int i = 0; i < 120; i++) {
+    PhasesCase c = random_phases(bits);
+    if (i % 3 == 0) c.epilogue = {{"relu6"}};
+    if (i % 5 == 0) c.epilogue = {{"sigmoid"}};
+    check_phases(c, i % 7 == 0);
+  }
+}
+
+TEST(Phases, ManyChannelsAreReadInParts) {
+  check_phases({1, 700, 70, {6, 5}, {4, 4}, {2, 2}, {1, 1, 1, 1}, {}, {{"relu"}}});
+  check_phases({1, 530, 40, {3, 4, 3}, {3, 4, 3}, {2, 2, 1}, {}, {}, {{"leaky_relu", 0.1f}}});
 }
 
 TEST(Phases, OddWeightsStayUnderTheInput) {

@@ -364,6 +364,31 @@ TEST(Stored, DensePacksHalves) {
       }
 }
 
+TEST(Stored, TransposedPhasesPackHalves) {
+  if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "needs instructions that convert float16";
+  struct Case {
+    int64_t in, out, groups, taps, size;
+  };
+  const Case cases[] = {{40, 48, 1, 4, 15}, {64, 96, 2, 3, 14}, {48, 120, 1, 4, 31}, {33, 40, 1, 3, 9}};
+  for (Form form : {Form::fp16, Form::network_fp16})
+    for (const Case& c : cases)
+      for (int threads : {1, 2}) {
+        SCOPED_TRACE(cat(static_cast<int>(form), ": ", c.in, ", ", c.out, ", ", c.size, ", ", threads, " threads"));
+        devices_test::Run runs[2];
+        const auto convolution = [&](Graph& g, Value* w) {
+          return g.op("conv_transpose", {{"x", g.input({2, c.in, c.size, c.size})},
+                                         {"weight", w},
+                                         {"bias", g.random({c.out})},
+                                         {"groups", static_cast<int>(c.groups)},
+                                         {"strides", Tensor::i32({2, 2})}});
+        };
+        const Shape shape{c.in, c.out / c.groups, c.taps, c.taps};
+        ASSERT_NO_FATAL_FAILURE(expect_halves_packed(form, shape, threads, convolution, runs));
+        EXPECT_TRUE(runs[1].has("cpu.conv_transpose.phases(packed as float16)")) << runs[1].kernels;
+        EXPECT_FALSE(runs[0].has("packed as float16")) << runs[0].kernels;
+      }
+}
+
 /// Integers with scales are packed as bytes, at most 0.4 of float32's memory, and give the same bits.
 TEST(Stored, ScaledIntegersPackBytes) {
   if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "needs vectors that widen bytes fast";

@@ -191,4 +191,40 @@ void DenseTask::prepare(vector::Dense::Call& call, int64_t deep, bool last) cons
   call.y_step = y_step;
 }
 
+void DenseTask::run_inside(int64_t i) const {
+  constexpr int32_t kNone[2] = {};
+  const int64_t block = dense().block, width = p.width(of_group);
+  vector::Dense::Call call{};
+  call.steps = call.edges = kNone;
+  call.pitch = call.pixels = 1;
+  call.weight = room;
+  call.width = width;
+  call.used = width;
+  call.y = y;
+  call.y_step = y_step;
+  call.places = kNone;
+  call.bias = bias;
+  dense().multiply(call);
+  call.bias = nullptr;
+  call.taps = 1;
+  for (int64_t first = 0, from = weight; first < p.in; first += block) {
+    call.x = x + first / block * p.in_plane();
+    call.in = std::min(block, p.in - first);
+    for (int64_t tap = 0; tap < p.taps(); tap++, from += call.in * width) {
+      call.places = places.at + tap * p.most_pixels() + i;
+      if (*call.places < 0) continue;
+      if (weights.is_half())
+        half_to_float(weights.at<uint16_t>(from), room, static_cast<size_t>(call.in * width));
+      else
+        call.weight = weights.at<float>(from);
+      dense().multiply(call);
+    }
+  }
+  call.in = 0;
+  call.places = kNone;
+  call.used = p.used(of_group);
+  call.limits = limits;
+  dense().multiply(call);
+}
+
 }  // namespace moka::devices::cpu

@@ -136,6 +136,8 @@ struct DenseTask {
       }
     }
   }
+  /// Computes pixel `i` in y and skips its taps on padding, whose products with weights that are not finite are NaN.
+  void run_inside(int64_t i) const;
 
  private:
   /// Everything that does not depend on the pixels.

@@ -14,7 +14,7 @@ constexpr int64_t kDenseFinished =
     8 * 12;  // pixels of a panel that stay in the L1 cache until the epilogues are applied
 
 /// Packs weights as [group][panel][block of input channels][tap][channel][width].
-void pack_weights(const DenseBlocking& p, const DenseWeights::Read& read, const DenseWeights::Put& put) {
+void pack_weights(const DenseBlocking& p, const PanelWeights::Read& read, const PanelWeights::Put& put) {
   const int64_t row = p.in * p.taps();
   std::vector<float> room(static_cast<size_t>(kMostDensePanel * row));
   for (int64_t group = 0; group < p.w.groups; group++)
@@ -34,7 +34,7 @@ struct DenseRun {
   int bias, addend;
   std::vector<Activation> after;
   std::optional<Limits> limits;
-  std::shared_ptr<const DenseWeights> weights;
+  std::shared_ptr<const PanelWeights> weights;
 
   void operator()(const KernelArgs& args) const {
     const DensePlaces places(p, args.own(args.thread) + weights->room(p.weights_at_once()) * sizeof(float));
@@ -118,10 +118,10 @@ Match match_dense(const MatchCall& given) {
   c.tiles = p.images * p.chunks * p.parts;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
-  run.weights = DenseWeights::of(
+  run.weights = PanelWeights::of(
       c, m, m.call.arg_index("weight"),
       cat("dense of ", dense().lanes, " ", dense().block, ", ", p.w.groups, " groups"), p.weights(),
-      [p](const DenseWeights::Read& read, const DenseWeights::Put& put) { pack_weights(p, read, put); });
+      [p](const PanelWeights::Read& read, const PanelWeights::Put& put) { pack_weights(p, read, put); });
   c.thread_scratch = static_cast<size_t>(p.table() + run.weights->room(p.weights_at_once()) * 4);
   c.run = [run = std::move(run)](const KernelArgs& args) -> Status {
     run(args);

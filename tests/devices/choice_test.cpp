@@ -75,6 +75,7 @@ TEST(Choice, EveryConvolutionIsRightWhenAsked) {
       {.in = 40, .out = 16, .size = {17, 17}, .kernel = {3, 3}, .pad = {6, 6, 6, 6}, .dilations = {6, 6}},
       {.images = 2, .in = 16, .out = 48, .size = {5, 6}, .kernel = {1, 1}, .pad = {0, 0, 0, 0}},
       {.in = 16, .out = 48, .size = {8, 5}, .kernel = {1, 1}, .strides = {2, 2}, .pad = {0, 0, 0, 0}},
+      {.in = 40, .out = 2, .size = {9, 11}, .kernel = {1, 1}, .pad = {0, 0, 0, 0}},
       {.in = 3, .out = 16, .size = {19, 21}, .kernel = {7, 7}, .strides = {2, 2}, .pad = {3, 3, 3, 3}},
       {.in = 5, .out = 4, .size = {12, 9}, .kernel = {5, 5}, .pad = {2, 2, 2, 2}},
       {.in = 1, .out = 17, .size = {8, 9}, .kernel = {15, 13}, .pad = {7, 7, 6, 6}},

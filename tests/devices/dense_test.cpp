@@ -78,6 +78,30 @@ TEST(Dense, RandomCases) {
   }
 }
 
+/// Few channels and no padding: windows read row-major images in place.
+TEST(Dense, RowsOfFewChannels) {
+  std::mt19937 bits(9);
+  const auto draw = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(bits); };
+  for (int i = 0; i < 60; i++) {
+    DenseCase c{draw(1, 2), 1, draw(1, devices::cpu::channel_block() - 1), draw(1, 60), {}, {}, {}, {}, {}};
+    const int64_t axes = draw(1, 2);
+    for (int64_t axis = 0; axis < axes; axis++) {
+      c.taps.push_back(draw(1, 20));
+      c.strides.push_back(draw(1, 20));
+      c.dilations.push_back(axis + 1 < axes ? draw(1, 2) : 1);
+      c.size.push_back((c.taps.back() - 1) * c.dilations.back() + draw(1, axes == 1 ? 300 : 40));
+      c.pad.insert(c.pad.end(), {0, 0});
+    }
+    SCOPED_TRACE(c.text());
+    Graph g(Opset::ios17, static_cast<unsigned>(i));
+    g.threads = 1 + i % 3;
+    Value* y = with_epilogue(g, conv(g, c, i % 4 != 0),
+                             sample_epilogues()[static_cast<size_t>(i) % sample_epilogues().size()], i % 5 == 0);
+    ASSERT_NE(y, nullptr);
+    expect_same_by(kDenseKernel, g, y);
+  }
+}
+
 TEST(Dense, EveryNumberOfPixels) {
   for (int64_t out : {8, 16, 24, 33, 48, 80})
     for (int64_t width = 1; width <= 23; width++) {
@@ -91,7 +115,8 @@ TEST(Dense, BitsDoNotDependOnThreads) {
   for (const DenseCase& c : {DenseCase{1, 1, 40, 72, {19, 23}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
                              DenseCase{1, 1, 600, 100, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
                              DenseCase{2, 3, 48, 32, {14, 14}, {2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}},
-                             DenseCase{1, 1, 64, 64, {301}, {7}, {1}, {3}, {9, 9}}}) {
+                             DenseCase{1, 1, 64, 64, {301}, {7}, {1}, {3}, {9, 9}},
+                             DenseCase{1, 1, 3, 96, {96, 96}, {16, 16}, {16, 16}, {1, 1}, {0, 0, 0, 0}}}) {
     SCOPED_TRACE(c.text());
     Graph g;
     Value* y = with_epilogue(g, conv(g, c), {{"silu"}}, false);

@@ -163,5 +163,38 @@ TEST(Narrow, ThreadsGiveTheSameBits) {
   expect_same_bits(g, y, "cpu.conv.narrow", "threads");
 }
 
+/// Pointwise convolutions to a few channels.
+TEST(Dots, Sizes) {
+  int i = 0;
+  for (int64_t in : {1, 8, 19, 40, 130})
+    for (int64_t out : {1, 2, 3, 5})
+      for (int64_t width : {1, 7, 16, 53, 340}) {
+        SCOPED_TRACE(cat(in, " to ", out, ", ", width));
+        Graph g;
+        g.threads = 1 + i % 3;
+        NarrowCase c{.images = 1 + i % 2,
+                     .in = in,
+                     .out = out,
+                     .height = 7,
+                     .width = width,
+                     .taps = {1, 1},
+                     .pad = {0, 0, 0, 0}};
+        c.epilogue = sample_epilogues()[static_cast<size_t>(i++) % sample_epilogues().size()];
+        Value* y = conv(g, g.input({c.images, in, 7, width}), g.random({out, in, 1, 1}), c);
+        ASSERT_NE(y, nullptr);
+        expect_same_by("cpu.conv.dots", g, y);
+      }
+}
+
+TEST(Dots, TakesBlocksOfTheConvolutionBefore) {
+  Graph g;
+  NarrowCase c{.in = 24, .out = 48, .height = 20, .width = 21};
+  Value* x = conv(g, g.input({1, 24, 20, 21}), g.random({48, 24, 3, 3}), c);
+  const NarrowCase last{.in = 48, .out = 2, .height = 20, .width = 21, .taps = {1, 1}, .pad = {0, 0, 0, 0}};
+  Value* y = conv(g, x, g.random({2, 48, 1, 1}), last);
+  EXPECT_TRUE(expect_same(g, {y}).has("cpu.conv.dots"));
+  expect_same_bits(g, y, "cpu.conv.dots", "threads");
+}
+
 }  // namespace
 }  // namespace moka::devices_test

@@ -19,6 +19,18 @@ DenseBlocking dense_blocking_of(const Window& w, int64_t images, int64_t x, int6
   p.out = y / w.groups;
   p.in_groups = (p.in + block - 1) / block;
   p.out_groups = (p.out + block - 1) / block;
+  p.unit = block;
+  p.in_step = p.in_plane();
+  return p;
+}
+
+DenseBlocking dense_blocking_of_rows(const Window& w, int64_t images, int64_t channels, int64_t y) {
+  Window of = w;
+  of.in[0] = of.kernel[0] = channels;
+  of.kernel[2] = 1;
+  DenseBlocking p = dense_blocking_of(of, images, w.kernel[2], y);
+  p.unit = 1;
+  p.in_step = dense().block;
   return p;
 }
 
@@ -36,7 +48,8 @@ void divide_dense(DenseBlocking& p, int threads) {
   int64_t touched = 1;  // pixels of the input
   for (int i = 0; i < 3; i++)
     touched *= std::min({p.w.in[i], p.w.out[i] * p.w.kernel[i], (p.w.out[i] - 1) * p.w.strides[i] + p.w.extent(i)});
-  const int64_t read = p.w.groups * p.in_groups * dense().block * touched * bytes, weights = p.weights() * bytes;
+  const int64_t read = p.w.groups * (p.unit == 1 ? 1 : p.in_groups) * p.unit * touched * bytes,
+                weights = p.weights() * bytes;
   p.chunks = std::max<int64_t>(1, 2 * read / cache);
   if (p.chunks * weights > p.panels() * read) p.chunks = 1;
   p.chunks = std::max(p.chunks, (p.pixels() * p.taps() * 4 + kMostTable - 1) / kMostTable);
@@ -62,8 +75,8 @@ namespace {
 void find_row(const DenseBlocking& p, std::array<int64_t, 2> origin, int64_t left, int64_t pixel, int64_t count,
               const DensePlaces& to) {
   const Window& w = p.w;
-  const auto block = static_cast<int32_t>(dense().block), stride = static_cast<int32_t>(w.strides[2] * block),
-             width = static_cast<int32_t>(w.in[2] * block);
+  const auto unit = static_cast<int32_t>(p.unit), stride = static_cast<int32_t>(w.strides[2] * unit),
+             width = static_cast<int32_t>(w.in[2] * unit);
   const auto reaches = [&](int axis, int64_t from, int64_t tap) {
     const int64_t at = from + tap * w.dilations[axis];
     return at >= 0 && at < w.in[axis];
@@ -79,7 +92,7 @@ void find_row(const DenseBlocking& p, std::array<int64_t, 2> origin, int64_t lef
       const auto row = static_cast<int32_t>(
           is_row ? ((origin[0] + d * w.dilations[0]) * w.in[1] + origin[1] + h * w.dilations[1]) * width : 0);
       for (int64_t k = 0; k < w.kernel[2]; k++, at += p.most_pixels()) {
-        auto x = static_cast<int32_t>((left * w.strides[2] - w.pads_begin[2] + k * w.dilations[2]) * block);
+        auto x = static_cast<int32_t>((left * w.strides[2] - w.pads_begin[2] + k * w.dilations[2]) * unit);
         if (!is_row)
           std::fill_n(at, count, -1);
         else
@@ -109,7 +122,7 @@ void DensePlaces::find(const DenseBlocking& p, int64_t first, int64_t count) con
     for (int64_t h = 0; h < w.kernel[1]; h++)
       for (int64_t k = 0; k < w.kernel[2]; k++)
         *step++ = static_cast<int32_t>(
-            ((d * w.dilations[0] * w.in[1] + h * w.dilations[1]) * w.in[2] + k * w.dilations[2]) * dense().block);
+            ((d * w.dilations[0] * w.in[1] + h * w.dilations[1]) * w.in[2] + k * w.dilations[2]) * p.unit);
 }
 
 void pack_dense_panel(const DenseBlocking& p, int64_t panel, const float* rows, float* to) {
@@ -127,8 +140,8 @@ void pack_dense_panel(const DenseBlocking& p, int64_t panel, const float* rows, 
 
 void DenseTask::prepare(vector::Dense::Call& call, int64_t deep, bool last) const {
   const int64_t block = dense().block, width = p.width(of_group);
-  call.x = x + deep * p.in_plane();
-  call.x_step = p.in_plane();
+  call.x = x + deep * p.in_step;
+  call.x_step = p.in_step;
   call.in = std::min(p.deep * block, p.in - deep * block);
   call.taps = p.taps();
   call.steps = places.steps;
@@ -164,7 +177,7 @@ void DenseTask::run_inside(int64_t i) const {
   call.bias = nullptr;
   call.taps = 1;
   for (int64_t first = 0, from = weight; first < p.in; first += block) {
-    call.x = x + first / block * p.in_plane();
+    call.x = x + first / block * p.in_step;
     call.in = std::min(block, p.in - first);
     for (int64_t tap = 0; tap < p.taps(); tap++, from += call.in * width) {
       call.places = places.at + tap * p.most_pixels() + i;

@@ -20,10 +20,11 @@ struct DenseBlocking {
   int64_t in_groups, out_groups;  ///< blocks of channels per group
   int64_t chunks, parts;          ///< divisions of an image's pixels and of the panels
   int64_t deep;                   ///< blocks of input channels whose weights are read before the next ones
+  int64_t unit, in_step;          ///< floats of x from pixel to pixel, and from block to block of channels
 
   int64_t pixels() const { return w.out_count(); }
   int64_t taps() const { return w.taps(); }
-  int64_t in_plane() const { return w.in_count() * vector::dense().block; }
+  int64_t in_plane() const { return w.in_count() * unit; }
   int64_t first_pixel(int64_t chunk) const { return pixels() * chunk / chunks; }
   int64_t most_pixels() const { return (pixels() + chunks - 1) / chunks; }
 
@@ -50,6 +51,9 @@ struct DenseBlocking {
 
 /// The blocking of a window on x and y channels, which still lacks chunks, parts and deep.
 DenseBlocking dense_blocking_of(const ops::Window& w, int64_t images, int64_t x, int64_t y);
+/// The same for a window inside a row-major image of `channels` channels: the columns of the window are the channels,
+/// and the channels the slices. Needs adjacent columns, one group and no padding.
+DenseBlocking dense_blocking_of_rows(const ops::Window& w, int64_t images, int64_t channels, int64_t y);
 /// Why sizes exceed the tables; empty: they do not.
 std::string too_large_for_dense(const DenseBlocking& p);
 /// Divides the pixels so that what they read stays in the L2 cache while panels pass, unless reading the weights again

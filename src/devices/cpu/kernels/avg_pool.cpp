@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "devices/cpu/common/activations.h"
+#include "devices/cpu/isa.h"
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/average.h"
 #include "ops/common/window.h"
@@ -28,7 +29,8 @@ Match match_avg_pool_blocked(const MatchCall& given) {
   if (!window.ok()) return Match::no("an invalid window");
   auto exclude = given.call.flag("exclude_padding_from_average");
   if (!exclude.ok()) return Match::no("an unknown flag");
-  if (!given.asked && layout_of(given, "x") != blocked()) return Match::no("a row-major input");
+  if (!given.asked && layout_of(given, "x") != blocked() && isa() == Isa::avx512 && window->rank > 1)
+    return Match::no("a row-major input");
   const Window w = window->as_3d();
   const ir::Shape x = given.call.shape("x"), y = given.outputs[0].shape();
   const double flops = static_cast<double>(y.count()) * static_cast<double>(w.taps());

@@ -13,14 +13,24 @@ using vector::dense;
 constexpr int64_t kDenseFinished =
     8 * 12;  // pixels of a panel that stay in the L1 cache until the epilogues are applied
 
+/// Turns rows [channel][taps][columns of the window] into [channel][columns][taps].
+const float* swap_columns(const DenseBlocking& p, const float* rows, int64_t channels, std::vector<float>& to) {
+  float* at = to.data();
+  for (int64_t o = 0; o < channels; o++, rows += p.in * p.taps())
+    for (int64_t k = 0; k < p.in; k++)
+      for (int64_t tap = 0; tap < p.taps(); tap++) *at++ = rows[tap * p.in + k];
+  return to.data();
+}
+
 /// Packs weights as [group][panel][block of input channels][tap][channel][width].
 void pack_weights(const DenseBlocking& p, const PanelWeights::Read& read, const PanelWeights::Put& put) {
   const int64_t row = p.in * p.taps();
-  std::vector<float> room(static_cast<size_t>(kMostDensePanel * row));
+  std::vector<float> room(static_cast<size_t>(kMostDensePanel * row)), swapped(p.unit == 1 ? room.size() : 0);
   for (int64_t group = 0; group < p.w.groups; group++)
     for (int64_t panel = 0; panel < p.panels_of_group(); panel++) {
       const int64_t first = group * p.out + p.column(panel);
       const float* rows = read(first * row, p.used(panel) * row, room.data());
+      if (p.unit == 1) rows = swap_columns(p, rows, p.used(panel), swapped);
       put(group * p.weights_of_group() + p.column(panel) * row, p.width(panel) * row,
           [&](float* to) { pack_dense_panel(p, panel, rows, to); });
     }
@@ -60,7 +70,7 @@ struct DenseRun {
         .p = p,
         .places = places,
         .weights = *weights,
-        .x = args.in[in].as<float>() + (image * p.w.groups + group) * p.in_groups * p.in_plane(),
+        .x = args.in[in].as<float>() + (image * p.w.groups + group) * (p.unit == 1 ? 1 : p.in_groups) * p.in_plane(),
         .of_group = of_group,
         .weight = group * p.weights_of_group() + column * p.in * p.taps(),
         .room = args.own<float>(),
@@ -76,9 +86,19 @@ struct DenseRun {
   }
 };
 
+/// Whether a window reads a row-major image of few channels in place: columns side by side, and nothing outside.
+bool reads_rows(const ops::Window& w, int64_t channels) {
+  if (w.rank > 2 || w.groups > 1 || channels >= channel_block() || w.dilations[w.rank - 1] != 1) return false;
+  for (int i = 0; i < w.rank; i++)
+    if (w.pads_begin[i] != 0 || (w.out[i] - 1) * w.strides[i] + w.extent(i) > w.in[i]) return false;
+  return true;
+}
+
 /// Why another kernel was measured to be faster; empty: none was.
 std::string why_slower(const DenseBlocking& p) {
-  if (p.in < channel_block() || p.out < channel_block()) return "few channels";
+  const int64_t wide = isa() == Isa::avx512 ? 16 : 12;
+  if (p.unit == 1 ? p.in < wide : p.in < channel_block()) return "few channels";
+  if (p.out < channel_block()) return "few output channels";
 #if defined(__x86_64__)
   if (isa() == Isa::base) return "vectors of four floats";
 #endif
@@ -93,7 +113,9 @@ Match match_dense(const MatchCall& given) {
   if (!window.ok()) return Match::no("an invalid window");
   if (!given.is_constant("weight")) return Match::no("weights that are not constant");
   const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
-  DenseBlocking p = dense_blocking_of(window->as_3d(), x[0], x[1], y[1]);
+  const bool rows = reads_rows(*window, x[1]);
+  DenseBlocking p = rows ? dense_blocking_of_rows(window->as_3d(), x[0], x[1], y[1])
+                         : dense_blocking_of(window->as_3d(), x[0], x[1], y[1]);
   if (p.w.groups > 1 && (p.in % channel_block() != 0 || p.out % channel_block() != 0))
     return Match::no("groups that span blocks");
   if (std::string why = why_slower(p); !given.asked && !why.empty()) return Match::no(why);
@@ -112,7 +134,7 @@ Match match_dense(const MatchCall& given) {
   if (run.addend < 0) run.limits = take_limits(run.after);
   KernelChoice c;
   c.kernel = "cpu.conv.dense";
-  c.in = in_layouts(m, "x", blocked());
+  c.in = in_layouts(m, "x", rows ? Layout{} : blocked());
   if (run.addend >= 0) c.in[static_cast<size_t>(run.addend)] = blocked();
   c.out = {blocked()};
   c.tiles = p.images * p.chunks * p.parts;
@@ -120,8 +142,8 @@ Match match_dense(const MatchCall& given) {
   c.cost = cost_of(m, flops, traffic(m));
   run.weights = PanelWeights::of(
       c, m, m.call.arg_index("weight"),
-      cat("dense of ", dense().lanes, " ", dense().block, ", ", p.w.groups, " groups"), p.weights(),
-      [p](const PanelWeights::Read& read, const PanelWeights::Put& put) { pack_weights(p, read, put); });
+      cat(rows ? "dense rows of " : "dense of ", dense().lanes, " ", dense().block, ", ", p.w.groups, " groups"),
+      p.weights(), [p](const PanelWeights::Read& read, const PanelWeights::Put& put) { pack_weights(p, read, put); });
   c.thread_scratch = static_cast<size_t>(p.table() + run.weights->room(p.weights_at_once()) * 4);
   c.run = [run = std::move(run)](const KernelArgs& args) -> Status {
     run(args);
@@ -135,7 +157,7 @@ Match match_dense(const MatchCall& given) {
 KernelFamily family_conv_dense() {
   static const KernelDef defs[] = {
       {.name = "cpu.conv.dense", .ops = {"conv"}, .match = match_dense, .addend = true, .measured = true}};
-  return {110, defs};
+  return {75, defs};
 }
 
 }  // namespace moka::devices::cpu

@@ -91,7 +91,7 @@ void find_taps(const SmallChannelsBlocking& p, int64_t z, int64_t row, int64_t* 
 /// Whether this kernel was measured to be at least as fast as oneDNN.
 bool pays(const SmallChannelsBlocking& p, std::span<const Activation> after) {
   const bool longest = isa() == Isa::avx512;
-  constexpr int64_t kLongWindow = 128;
+  constexpr int64_t kLongWindow = 160;
   if (p.across.stride > 2)
     return longest ? p.in == 1 || p.taps() > kLongWindow : isa() == Isa::avx2 && p.in == 1 && p.taps() > kLongWindow;
   const std::optional<vector::Unary> f = after.empty() ? std::nullopt : std::optional(after[0].f);

@@ -18,6 +18,11 @@ struct Narrow {
   /// number of vectors.
   void (*add)(const float* const* lines, int64_t count, int64_t taps, int64_t dilation, const float* w, int64_t outs,
               int64_t pixels, float* sums, int64_t step);
+
+  /// y[o * step + p] = bias[o] + the sum over all channels of pixel p times w[o], for o < outs and p < pixels. x has
+  /// blocks of channels, x_step apart, and w is [outs][blocks][block]. The order of a sum does not depend on `pixels`.
+  void (*dots)(const float* x, int64_t x_step, int64_t blocks, const float* w, int64_t outs, const float* bias,
+               int64_t pixels, float* y, int64_t step);
 };
 
 /// The table for this processor.

@@ -132,7 +132,7 @@ void PackedWeights::save() const {
     if (Status s = d->write_code(folder); !s.ok()) warn(s.error().to_string());
 }
 
-void PackedWeights::tell() const {
+void PackedWeights::show_remark() const {
   if (!cache) return;
   if (const std::string remark = cache->remark(); !remark.empty()) warn(remark);
   // Updates the time of use, because a full folder drops the least recently used file first.

@@ -91,7 +91,7 @@ Status write(const import::FeatureDescription& f, const FeatureValue& value, con
   const auto check = [&]() -> Status {
     Status status = check_numbers(f, to.dtype, value);
     if (status.ok()) return status;
-    return blamed(std::move(status).error(), ErrorCode::data).in(cat("output '", f.name, "'"));
+    return reclassified(std::move(status).error(), ErrorCode::data).in(cat("output '", f.name, "'"));
   };
   const auto write_number = [&]() -> Status {
     MOKA_TRY(check());

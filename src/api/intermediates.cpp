@@ -10,7 +10,7 @@ namespace {
 /// Reports results of operations in program order. Results from devices reach the host later.
 class Observer final : public runtime::TraceSink {
  public:
-  /// `direct`: called immediately, since everything runs on the host; nullptr: `tell` reports the results.
+  /// `direct`: called immediately, since everything runs on the host; nullptr: `report` gives the results.
   Observer(const ir::Block& body, const Intermediate* direct) : direct_(direct) {
     size_t n = 0;
     for (const auto& op : body.ops()) number(*op, n++);
@@ -27,7 +27,7 @@ class Observer final : public runtime::TraceSink {
     }
   }
   void restart() override { seen_.clear(); }
-  void tell(const Intermediate& observe) {
+  void report(const Intermediate& observe) {
     std::stable_sort(seen_.begin(), seen_.end(), [](const Seen& a, const Seen& b) { return a.order < b.order; });
     for (const Seen& s : seen_) observe(s.op->name, s.value != nullptr ? s.value->name : s.op->name, s.array);
   }
@@ -73,7 +73,7 @@ Features Model::intermediates(const Features& inputs, const Intermediate& observ
   const bool on_host = plan::accelerators(runs->plan_options()).empty();
   Observer observer(runs->ir().body(), on_host ? &observe : nullptr);
   api::unwrap(impl_->predict(inputs, outputs, options, &observer, nullptr, true));
-  observer.tell(observe);
+  observer.report(observe);
   return outputs;
 }
 }  // namespace moka

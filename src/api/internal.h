@@ -62,7 +62,7 @@ const import::FeatureDescription& feature_of(const import::FunctionDescription& 
                                              size_t index);
 /// The same error with `code` if it is invalid_argument: an operation refused an argument, and the kind of the error
 /// depends on where that came from.
-Error blamed(Error error, ErrorCode code);
+Error reclassified(Error error, ErrorCode code);
 
 /// What the planes of an image input hold.
 kernel::PlaneOrder plane_order(const import::FeatureDescription& feature);
@@ -180,7 +180,7 @@ struct PackedWeights {
   /// Writes new entries. A failure becomes a remark.
   void save() const;
   /// Reports problems with the file on standard error, and records the time of use.
-  void tell() const;
+  void show_remark() const;
 };
 /// `model`: its path; empty: it has none. Error not_found: the user has no cache folder.
 Result<PackedWeights> packed_weights_for(const ModelConfiguration& configuration, const std::string& model,

@@ -44,7 +44,7 @@ const import::FeatureDescription& feature_of(const import::FunctionDescription& 
   std::abort();  // compile has checked this
 }
 
-Error blamed(Error error, ErrorCode code) {
+Error reclassified(Error error, ErrorCode code) {
   return error.code() == ErrorCode::invalid_argument ? fail(code, error.to_string()) : std::move(error);
 }
 
@@ -53,7 +53,7 @@ Error blamed(Error error, ErrorCode code) {
 Result<import::ImportedModel> Model::Impl::Source::import(const import::ImportOptions& options) const {
   if (file) {
     Result<import::ImportedModel> imported = import::import_model(*file, options);
-    return imported.ok() ? std::move(imported) : api::blamed(std::move(imported).error(), ErrorCode::malformed);
+    return imported.ok() ? std::move(imported) : api::reclassified(std::move(imported).error(), ErrorCode::malformed);
   }
   if (options.rows) return fail(ErrorCode::unsupported, "programs in text form do not take rows");
   return api::import_text(text, weights, options.budget);
@@ -162,8 +162,8 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
       const bool is_refused = code == ErrorCode::invalid_argument;
       const bool tolerated = flexible && (code == ErrorCode::data || (is_refused && at_limit) ||
                                           (is_refused && listed && !impl->fitting().is_usual));
-      Error error = api::blamed(import::with_empty_input(std::move(planned).error(), f),
-                                impl->source->file ? ErrorCode::malformed : code);
+      Error error = api::reclassified(import::with_empty_input(std::move(planned).error(), f),
+                                      impl->source->file ? ErrorCode::malformed : code);
       if (!flexible) api::raise(error);
       if (!tolerated && is_refused) error = fail(error.code(), error.to_string(), impl->fitting_sizes());
       if (!tolerated) api::raise(std::move(error).in("with the default sizes of the inputs"));
@@ -171,7 +171,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
     api::unwrap(impl->kernel_cache.save());
     impl->packed_weights.save();
   }
-  impl->packed_weights.tell();
+  impl->packed_weights.show_remark();
   const plan::ConstantPool& pool = *impl->model->plan_options().constants;
   times.pack = pool.prepare_seconds();
   times.packed_bytes = pool.packed_bytes();

@@ -146,7 +146,7 @@ bool Model::Impl::takes_rank5(std::string_view input) const {
 
 namespace {
 
-void tell(const std::vector<std::string>& remarks, const PredictionOptions& options) {
+void show_remarks(const std::vector<std::string>& remarks, const PredictionOptions& options) {
   for (const std::string& remark : remarks) api::warn(remark);
   if (options.remarks == nullptr || remarks.empty()) return;
   // The items of a batch share the list.
@@ -234,7 +234,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
       placed.add(i, MOKA_TRY(api::new_output(wanted[i], returned(i, *view))));
     }
     if (Status ran_through = runs->run(*session); !ran_through.ok())
-      return api::blamed(std::move(ran_through).error(), ErrorCode::data);
+      return api::reclassified(std::move(ran_through).error(), ErrorCode::data);
     states.computed();
     for (size_t i = 0; i < wanted.size(); i++) {
       if (placed.is_given(i)) continue;
@@ -256,7 +256,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     session = MOKA_TRY(runs->acquire_instead(std::move(session), types, status.error()));
     status = compute();
   }
-  tell(session->remarks, options);
+  show_remarks(session->remarks, options);
   runs->release(std::move(session));
   if (!status.ok() && status.error().code() == ErrorCode::data)
     if (const auto* x = of_unknown_category(f, inputs))

@@ -38,7 +38,7 @@ class RefusedPins {
     r.first = cat("'", s.op->name, "' (", s.op->type_name(), ")");
     r.reason = plan::refusal_of(s, device);
   }
-  void tell(std::vector<PassRemark>& to) const {
+  void add_to(std::vector<PassRemark>& to) const {
     std::vector<PassRemark> made;
     for (const auto& [device, r] : by_device_)
       made.push_back({"pins", cat("device '", device->name(), "' refuses ", r.count,
@@ -60,12 +60,12 @@ class Reporter {
  public:
   Reporter(ComputePlan& out, const plan::PlanOptions& options, const StepTimes* times)
       : out_(out), options_(options), times_(times) {}
-  ~Reporter() { refused_.tell(out_.remarks); }
+  ~Reporter() { refused_.add_to(out_.remarks); }
 
   void add(const plan::Plan& plan, int depth) {
     out_.arena_bytes += plan.arena_bytes;
     out_.unshared_bytes += plan.largest_unshared_bytes;
-    if (plan.parent == nullptr || plan.parent->block != plan.block) count_folded(plan);
+    if (plan.parent == nullptr || plan.parent->block != plan.block) out_.folded += plan.folded;
     const size_t first_region = out_.regions.size();
     add_regions(plan);
     const Values values(plan);
@@ -80,14 +80,6 @@ class Reporter {
   }
 
  private:
-  void count_folded(const plan::Plan& plan) {
-    for (const auto& op : plan.block->ops()) {
-      if (op->has_trait(ir::Trait::constant) || op->output_count() == 0) continue;
-      const int i = plan.resolved->find(op->output());
-      if (i >= 0 && plan.resolved->at(i).is_constant()) out_.folded++;
-    }
-  }
-
   void add_regions(const plan::Plan& plan) {
     const auto bytes_of = [&](const std::vector<int>& places) {
       size_t n = 0;

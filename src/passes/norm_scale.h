@@ -8,8 +8,9 @@
 
 namespace moka::passes {
 
-/// Makes a product or a sum of a norm of type `norm_type` and a constant the norm's gamma or beta, and erases `op`. The
-/// constant must have one number for each entry of the axis that `axis_of` returns for the norm.
+/// Moves a constant that multiplies the result of a norm into the norm's gamma, or one that is added into its beta, and
+/// erases the multiplication or addition `op`. `norm_type`: the type of the norm. `axis_of`: the norm's axis, whose
+/// entries must have one number each in the constant.
 void take_scale(PassContext& c, ir::Op& op, std::string_view norm_type,
                 const std::function<std::optional<int64_t>(const ir::Op&)>& axis_of);
 

@@ -7,8 +7,20 @@
 namespace moka::plan {
 
 namespace {
+
 const StateUses kNoStates;
+
+size_t count_folded(const Resolved& resolved) {
+  size_t n = 0;
+  for (const auto& op : resolved.block->ops()) {
+    if (op->has_trait(ir::Trait::constant) || op->output_count() == 0) continue;
+    const int i = resolved.find(op->output());
+    n += i >= 0 && resolved.at(i).is_constant();
+  }
+  return n;
 }
+
+}  // namespace
 
 Arranger::Arranger(std::shared_ptr<const Resolved> resolved, const Claims& claims, const Assignment& assignment,
                    const Plan* parent, const PlanOptions& options, bool own_outputs)
@@ -108,7 +120,7 @@ Status Arranger::download_all() {
   for (int i = 0; i < static_cast<int>(plan_->places.size()); i++) {
     const Place& p = place(i);
     if (p.device != nullptr && p.storage == Storage::arena && p.value != nullptr && p.value->producer() != nullptr)
-      MOKA_TRY(bring(i, nullptr, p.layout));
+      MOKA_TRY(available_in(i, nullptr, p.layout));
   }
   return {};
 }
@@ -138,6 +150,10 @@ Result<std::shared_ptr<const Plan>> Arranger::run() {
   MOKA_TRY(check(*plan_));
   if (options_.prepare_late && plan_->parent == nullptr) plan_->late = LatePreparation::take(preparations_, options_);
   MOKA_TRY(prepare_kernels(preparations_, options_));
+  plan_->folded = count_folded(resolved_);
+  const auto has_blocks = [](const Step& s) { return s.blocks[0] != nullptr; };
+  if (plan_->is_complete() && std::none_of(plan_->steps.begin(), plan_->steps.end(), has_blocks))
+    plan_->resolved.reset();
   return std::shared_ptr<const Plan>(plan_);
 }
 

@@ -58,7 +58,7 @@ class Arranger {
   Result<ChosenKernel> choose_on_host(size_t n, std::span<const int> in);
   void add_preparation(const ir::Op& op, const Step& step, std::shared_ptr<kernel::KernelChoice> choice,
                        std::span<const int> in);
-  Status bring_inputs(const kernel::KernelChoice& choice, const Device* memory, std::vector<int>& in);
+  Status convert_inputs(const kernel::KernelChoice& choice, const Device* memory, std::vector<int>& in);
   Status add_results(const ResolvedOp& op, const kernel::KernelChoice& choice, std::span<const int> in, Step& step);
   bool can_cut(const kernel::KernelChoice& choice, std::span<const int> in);
   Status emit_alias(size_t n, int in);
@@ -84,14 +84,14 @@ class Arranger {
   void copy_on(const Device& device, int from, int to);
 
   /// The place of p's value in the memory of `device` (nullptr: the host) and in `layout`.
-  Result<int> bring(int p, const Device* device, Layout layout);
-  Result<int> on_host(int p) { return bring(p, nullptr, {}); }
+  Result<int> available_in(int p, const Device* device, Layout layout);
+  Result<int> on_host(int p) { return available_in(p, nullptr, {}); }
   /// Makes the value available on the host for later operations and blocks.
   Status return_to_host(const ir::Value* v);
   Result<int> convert(int p, Layout layout);
   Result<int> upload(int p, const Device& device, Layout layout);
   /// Adds the transfer of a value as it is.
-  int cross(int p, const Device& device);
+  int add_upload(int p, const Device& device);
   /// How the device unpacks a picture; nullptr: it does not, or the value is not a picture.
   std::unique_ptr<kernel::KernelChoice> unpacking(int p, const Device& device);
   /// Uploads packed pixels and unpacks them.
@@ -111,7 +111,7 @@ class Arranger {
   bool own_outputs_;
   std::vector<int> home_;                                       ///< by value of Resolved; -1: it has no place yet
   std::unordered_map<const ir::Op*, const Device*> device_of_;  ///< operations in the memory of devices
-  std::map<std::tuple<int, const Device*, Layout>, int> brought_;
+  std::map<std::tuple<int, const Device*, Layout>, int> copies_;
   std::map<int, int> prepared_;
   std::vector<size_t> scratch_;
   std::vector<Preparation> preparations_;

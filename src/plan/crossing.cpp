@@ -24,12 +24,12 @@ Status Arranger::materialize(int i) {
   return {};
 }
 
-Result<int> Arranger::bring(int i, const Device* device, Layout layout) {
+Result<int> Arranger::available_in(int i, const Device* device, Layout layout) {
   const bool at_home = place(i).device == device;
   if (device == nullptr && at_home) MOKA_TRY(materialize(i));
   if (at_home && place(i).layout == layout) return i;
   const auto key = std::tuple(i, device, layout);
-  if (auto it = brought_.find(key); it != brought_.end()) return it->second;
+  if (auto it = copies_.find(key); it != copies_.end()) return it->second;
   int out;
   if (at_home) {
     out = MOKA_TRY(convert(i, layout));
@@ -37,20 +37,20 @@ Result<int> Arranger::bring(int i, const Device* device, Layout layout) {
     out = place(i).storage == Storage::constant ? MOKA_TRY(upload_constant(i, *device, layout))
                                                 : MOKA_TRY(upload(i, *device, layout));
   } else if (device != nullptr) {
-    out = MOKA_TRY(bring(MOKA_TRY(bring(i, nullptr, place(i).layout)), device, layout));
+    out = MOKA_TRY(available_in(MOKA_TRY(available_in(i, nullptr, place(i).layout)), device, layout));
   } else {
     const Place& from = place(i);
     const size_t bytes = MOKA_TRY(kernel::storage_bytes(from.type.dtype(), from.type.shape(), from.layout));
     const size_t wanted = MOKA_TRY(kernel::storage_bytes(from.type.dtype(), from.type.shape(), layout));
     if (from.region == open_ && wanted <= bytes && from.layout != layout &&
         conversion(*from.device, from.type, from.layout, layout) != nullptr)
-      out = MOKA_TRY(bring(MOKA_TRY(bring(i, from.device, layout)), nullptr, layout));
+      out = MOKA_TRY(available_in(MOKA_TRY(available_in(i, from.device, layout)), nullptr, layout));
     else if (from.layout != layout)
-      out = MOKA_TRY(bring(MOKA_TRY(bring(i, nullptr, from.layout)), nullptr, layout));
+      out = MOKA_TRY(available_in(MOKA_TRY(available_in(i, nullptr, from.layout)), nullptr, layout));
     else
       out = MOKA_TRY(download(i));
   }
-  brought_[key] = out;
+  copies_[key] = out;
   return out;
 }
 
@@ -64,8 +64,8 @@ Result<int> Arranger::convert(int i, Layout layout) {
   if (const Device* device = to.device; device != nullptr) {
     auto choice = conversion(*device, to.type, place(i).layout, layout);
     if (choice == nullptr) {
-      const int there = MOKA_TRY(bring(i, nullptr, layout));
-      return bring(there, device, layout);
+      const int there = MOKA_TRY(available_in(i, nullptr, layout));
+      return available_in(there, device, layout);
     }
     s.region = to.region = region_of(*device);
     s.device = device;
@@ -94,7 +94,7 @@ int Arranger::upload_pixels(int i, const Device& device, std::unique_ptr<kernel:
   packed.type =
       ir::Type::tensor(ir::DType::uint8, ir::Shape{static_cast<int64_t>(kernel::packed_pixels(place(i).type.shape()))});
   packed.storage = Storage::external;
-  const int there = cross(add_place(std::move(packed)), device);
+  const int there = add_upload(add_place(std::move(packed)), device);
   const auto input = std::find(plan_->inputs.begin(), plan_->inputs.end(), i) - plan_->inputs.begin();
   plan_->pixels.push_back({static_cast<size_t>(input), plan_->steps.back().in[0]});
   Place planes;
@@ -110,27 +110,27 @@ int Arranger::upload_pixels(int i, const Device& device, std::unique_ptr<kernel:
   const int out = add_place(std::move(planes));
   s.out = {out};
   add_step(std::move(s));
-  brought_[std::tuple(out, nullptr, Layout{})] = i;
+  copies_[std::tuple(out, nullptr, Layout{})] = i;
   return out;
 }
 
 Result<int> Arranger::upload(int i, const Device& device, Layout layout) {
   if (auto unpacks = unpacking(i, device)) {
     if (layout.is_row_major()) return upload_pixels(i, device, std::move(unpacks));
-    return bring(MOKA_TRY(bring(i, &device, {})), &device, layout);
+    return available_in(MOKA_TRY(available_in(i, &device, {})), &device, layout);
   }
   if (place(i).layout != layout) {
     const ir::Type& type = place(i).type;
     const size_t bytes = MOKA_TRY(kernel::storage_bytes(type.dtype(), type.shape(), place(i).layout));
     const size_t wanted = MOKA_TRY(kernel::storage_bytes(type.dtype(), type.shape(), layout));
     if (wanted < bytes || conversion(device, type, place(i).layout, layout) == nullptr)
-      return bring(MOKA_TRY(bring(i, nullptr, layout)), &device, layout);
-    return bring(MOKA_TRY(bring(i, &device, place(i).layout)), &device, layout);
+      return available_in(MOKA_TRY(available_in(i, nullptr, layout)), &device, layout);
+    return available_in(MOKA_TRY(available_in(i, &device, place(i).layout)), &device, layout);
   }
-  return cross(i, device);
+  return add_upload(i, device);
 }
 
-int Arranger::cross(int i, const Device& device) {
+int Arranger::add_upload(int i, const Device& device) {
   Place p;
   p.type = place(i).type;
   p.layout = place(i).layout;
@@ -145,7 +145,7 @@ int Arranger::cross(int i, const Device& device) {
   s.in = {i};
   s.out = {out};
   add_step(std::move(s));
-  brought_[std::tuple(out, nullptr, place(i).layout)] = i;
+  copies_[std::tuple(out, nullptr, place(i).layout)] = i;
   return out;
 }
 
@@ -197,7 +197,7 @@ Result<int> Arranger::download(int i) {
   const int out = add_place(std::move(p));
   s.out = {out};
   add_step(std::move(s));
-  brought_[std::tuple(out, device, place(i).layout)] = i;
+  copies_[std::tuple(out, device, place(i).layout)] = i;
   return out;
 }
 

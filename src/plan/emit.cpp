@@ -12,7 +12,7 @@ Status Arranger::emit_alias(size_t n, int in) {
   if (place(in).storage == Storage::object || place(in).storage == Storage::constant) device = place(in).device;
   Layout flat;
   flat.half = device != nullptr && place(in).layout.half;
-  const int from = MOKA_TRY(bring(in, device, flat));
+  const int from = MOKA_TRY(available_in(in, device, flat));
   Place p = place(from);
   p.value = op.op->output();
   p.type = resolved_.at(op.out[0]).type;
@@ -80,12 +80,12 @@ void Arranger::add_preparation(const ir::Op& op, const Step& step, std::shared_p
   }
 }
 
-Status Arranger::bring_inputs(const kernel::KernelChoice& choice, const Device* memory, std::vector<int>& in) {
+Status Arranger::convert_inputs(const kernel::KernelChoice& choice, const Device* memory, std::vector<int>& in) {
   for (size_t i = 0; i < in.size(); i++) {
     if (i < choice.in_prepare_only.size() && choice.in_prepare_only[i])
       in[i] = prepared(in[i]);
     else if (place(in[i]).storage != Storage::object && place(in[i]).type.is_tensor())
-      in[i] = MOKA_TRY(bring(in[i], memory, i < choice.in.size() ? choice.in[i] : Layout{}));
+      in[i] = MOKA_TRY(available_in(in[i], memory, i < choice.in.size() ? choice.in[i] : Layout{}));
   }
   return {};
 }
@@ -123,7 +123,7 @@ Status Arranger::arrange_call(size_t n) {
   step.op = op.op;
   std::shared_ptr<kernel::KernelChoice> choice = MOKA_TRY(choose(n, in, step));
   add_preparation(*op.op, step, choice, in);
-  MOKA_TRY(bring_inputs(*choice, step.device->memory() != nullptr ? step.device : nullptr, in));
+  MOKA_TRY(convert_inputs(*choice, step.device->memory() != nullptr ? step.device : nullptr, in));
   MOKA_TRY(add_results(op, *choice, in, step));
   const size_t scratch = choice->scratch;
   step.in = std::move(in);

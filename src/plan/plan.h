@@ -176,8 +176,10 @@ struct DeviceArena {
 class Plan {
  public:
   const ir::Block* block = nullptr;
-  std::shared_ptr<const Resolved> resolved;  ///< what the block computes
-  const Plan* parent = nullptr;              ///< the enclosing or preceding plan; must outlive this one
+  /// What the block computes. Kept while blocks or a continuation may be planned for other types; else nullptr.
+  std::shared_ptr<const Resolved> resolved;
+  size_t folded = 0;             ///< operations that are constants
+  const Plan* parent = nullptr;  ///< the enclosing or preceding plan; must outlive this one
   std::vector<Place> places;
   std::vector<Step> steps;
   std::vector<int> inputs;                   ///< place of each block input; first segments only

@@ -5,7 +5,12 @@ namespace moka::plan {
 size_t Plan::bytes() const {
   size_t n = sizeof *this + places.size() * (sizeof(Place) + sizeof(void*)) + steps.size() * sizeof(Step);
   for (const Step& s : steps) n += (s.in.size() + s.out.size() + s.first_arg.size()) * sizeof(int);
-  return resolved == nullptr ? n : n + resolved->bytes(parent == nullptr ? nullptr : parent->resolved.get());
+  if (resolved != nullptr) return n + resolved->bytes(parent == nullptr ? nullptr : parent->resolved.get());
+  for (const Place& p : places)
+    if (p.storage == Storage::constant && p.value != nullptr && !ConstantPool::is_constant(*p.value) &&
+        (parent == nullptr || !parent->place_of.contains(p.value)))
+      n += p.constant.bytes();
+  return n;
 }
 
 std::vector<ir::Type> Plan::output_types() const {

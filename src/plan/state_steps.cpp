@@ -73,7 +73,7 @@ Status Arranger::write_states(bool on_devices) {
     const bool is_held = held != place(state).root && given_.contains(held);
     if (!is_now(state) && !(is_held && is_now(held))) continue;
     const Device* device = place(state).device;
-    given = MOKA_TRY(bring(given, device, {}));
+    given = MOKA_TRY(available_in(given, device, {}));
     const int root = place(given).root;
     if (root == place(state).root || !given_.contains(root)) continue;
     Place p;

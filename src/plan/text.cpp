@@ -177,6 +177,27 @@ std::string places_text(const Plan& plan, std::span<const int> places) {
   return out;
 }
 
+/// What a plan was made from, which only some plans keep.
+Result<std::shared_ptr<const Resolved>> resolved_of(const Plan& plan, const PlanOptions& options) {
+  if (plan.resolved != nullptr) return plan.resolved;
+  std::vector<ir::Type> types;
+  const auto add = [&](int i) { types.push_back(plan.places[static_cast<size_t>(i)].type); };
+  const bool continues = plan.parent != nullptr && plan.parent->block == plan.block;
+  if (!continues || plan.parent->pending_runs_first)
+    for (int i : plan.inputs) add(i);
+  if (!continues)
+    return resolve(*plan.block, types, plan.parent == nullptr ? nullptr : plan.parent->resolved.get(),
+                   *options.constants);
+  const ir::Op& from = *plan.parent->pending;
+  for (size_t i = 0; i < from.output_count() && !plan.parent->pending_runs_first; i++) {
+    const auto at = plan.place_of.find(from.output(i));
+    if (at == plan.place_of.end())
+      return fail(ErrorCode::internal, "'", from.output(i)->name, "' has no place after '", from.name, "'");
+    add(at->second);
+  }
+  return resolve_rest(*plan.parent->resolved, types, *options.constants);
+}
+
 /// Calls `visit(plan, depth, title)` for the plan, the plans of its blocks and what follows it.
 template <class Visit>
 Status for_each_plan(const Plan& plan, int depth, const std::string& title, Visit&& visit) {
@@ -277,14 +298,17 @@ Result<std::string> stage_text(const Plan& plan, const PlanOptions& options, std
   MOKA_TRY(for_each_plan(plan, 0, "", [&](const Plan& p, int depth, const std::string& title) -> Status {
     if (stage == "resolve" && depth > 0) return {};  // the resolved text shows blocks itself
     if (!title.empty()) out += cat("\n", title, "\n");
-    if (stage == "resolve") {
-      out += to_text(*p.resolved);
-    } else if (stage == "claim") {
-      const Claims claims = MOKA_TRY(claim(*p.resolved, p.parent, options));
-      out += to_text(*p.resolved, claims, MOKA_TRY(assign(*p.resolved, claims, options)));
-    } else {
+    if (stage == "arrange" || stage == "memory") {
       out += stage == "arrange" ? sequence_text(p) : memory_text(p);
+      return {};
     }
+    const auto resolved = MOKA_TRY(resolved_of(p, options));
+    if (stage == "resolve") {
+      out += to_text(*resolved);
+      return {};
+    }
+    const Claims claims = MOKA_TRY(claim(*resolved, p.parent, options));
+    out += to_text(*resolved, claims, MOKA_TRY(assign(*resolved, claims, options)));
     return {};
   }));
   return out;

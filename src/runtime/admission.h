@@ -67,17 +67,17 @@ class DeviceSessions {
   int running_ = 0;
 };
 
-/// A new session's way to memory of devices. Sessions that found a device full get it in the order of their arrival,
-/// and new ones come behind them: small ones do not keep a large one out.
+/// A new session's request for the memory of devices. Sessions that found a device full are served in the order of
+/// their arrival, before new ones. So small sessions do not keep a large one out.
 class Admission {
  public:
   explicit Admission(DeviceSessions& all) : all_(all) {}
   Admission(const Admission&) = delete;
-  /// It has its memory, or gives up.
+  /// Ends the request: the session has its memory, or gives up.
   ~Admission();
-  /// Waits for those that wait already.
+  /// Waits until all earlier requests are served.
   void wait_for_turn();
-  /// The devices are full: waits until a session has ended since `count_ended` was `seen`. false: none is running.
+  /// Waits until a session has ended since `count_ended` returned `seen`. False: none is running.
   bool wait_for_end(uint64_t seen);
 
  private:

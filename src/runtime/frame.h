@@ -97,7 +97,7 @@ class Frame {
     int pixels = -1;             ///< of a transfer of a picture: its index in Plan::pixels
   };
   /// A value of a loop whose types change from one iteration to the next.
-  struct Loose {
+  struct LoopValue {
     ir::Type type;
     ir::Tensor tensor;
     Object object;
@@ -142,10 +142,10 @@ class Frame {
   /// Runs the frame of a block of `step`, whose errors name the operation.
   Status run_block(const plan::Step& step, Frame& block);
   /// Runs a loop's condition after `iterations` iterations. False: the loop ends. Fails beyond the limit of iterations.
-  Result<bool> goes_on(const plan::Step& step, Frame& test, int64_t iterations);
+  Result<bool> continues(const plan::Step& step, Frame& test, int64_t iterations);
   Status run_cond(const plan::Step& step, StepData& data);
   Status run_loop(const plan::Step& step, StepData& data);
-  Status run_loose_loop();
+  Status run_growing_loop();
   Status run_pending();
   Result<Frame*> child(const std::shared_ptr<const plan::Plan>& plan);
   Result<Frame*> branch(const plan::Step& step, size_t block, const std::vector<ir::Type>& types);
@@ -177,7 +177,7 @@ class Frame {
   std::vector<bool> placeable_;              ///< root places whose memory only outputs use
   std::vector<bool> placeable_outputs_;      ///< if several outputs share memory, only the first
   std::vector<std::unique_ptr<Frame>> children_;
-  std::vector<Loose> loose_;
+  std::vector<LoopValue> loop_values_;
   std::vector<const trace::Label*> labels_;  ///< by step; made when the step is first recorded
   std::vector<const trace::Label*> region_labels_;
   std::vector<int64_t> submitted_;  ///< for recorded predictions: when each region was submitted

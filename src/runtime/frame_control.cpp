@@ -37,7 +37,7 @@ Status Frame::run_block(const Step& step, Frame& block) {
   return {};
 }
 
-Result<bool> Frame::goes_on(const Step& step, Frame& test, int64_t iterations) {
+Result<bool> Frame::continues(const Step& step, Frame& test, int64_t iterations) {
   MOKA_TRY(run_block(step, test));
   if (ir::load_i64(test.output(0), 0) == 0) return false;
   if (iterations >= context_.loop_limit)
@@ -65,17 +65,17 @@ Status Frame::run_loop(const Step& step, StepData& data) {
   Frame* body = MOKA_TRY(branch(step, 1, key_));
   for (int64_t n = 0;; n++) {
     for (size_t i = 0; i < data.out.size(); i++) test->set_input(i, data.out[i].data);
-    if (!MOKA_TRY(goes_on(step, *test, n))) return {};
+    if (!MOKA_TRY(continues(step, *test, n))) return {};
     for (size_t i = 0; i < data.out.size(); i++) body->set_input(i, data.out[i].data);
     MOKA_TRY(run_block(step, *body));
     for (size_t i = 0; i < data.out.size(); i++) copy_value(key_[i], body->output(i), data.out[i]);
   }
 }
 
-Status Frame::run_loose_loop() {
+Status Frame::run_growing_loop() {
   const Step& step = plan_->pending_step;
   size_t count = step.op->output_count();
-  auto keep = [&](Loose& l, const ir::Type& type, const ir::TensorView& from) -> Status {
+  auto keep = [&](LoopValue& l, const ir::Type& type, const ir::TensorView& from) -> Status {
     l.type = type;
     l.view = from;
     if (type.is_tensor() && type.dtype() != ir::DType::string) {
@@ -92,22 +92,22 @@ Status Frame::run_loose_loop() {
     }
     return {};
   };
-  loose_.resize(count);
+  loop_values_.resize(count);
   for (size_t i = 0; i < count; i++)
-    MOKA_TRY(keep(loose_[i], plan_->places[static_cast<size_t>(step.in[i])].type, pending_.in[i]));
+    MOKA_TRY(keep(loop_values_[i], plan_->places[static_cast<size_t>(step.in[i])].type, pending_.in[i]));
   for (int64_t n = 0;; n++) {
     key_.clear();
-    for (const Loose& l : loose_) key_.push_back(l.type);
+    for (const LoopValue& l : loop_values_) key_.push_back(l.type);
     Frame* test = MOKA_TRY(branch(step, 0, key_));
-    for (size_t i = 0; i < count; i++) test->set_input(i, loose_[i].view.data);
-    if (!MOKA_TRY(goes_on(step, *test, n))) return {};
+    for (size_t i = 0; i < count; i++) test->set_input(i, loop_values_[i].view.data);
+    if (!MOKA_TRY(continues(step, *test, n))) return {};
     Frame* body = MOKA_TRY(branch(step, 1, key_));
-    for (size_t i = 0; i < count; i++) body->set_input(i, loose_[i].view.data);
+    for (size_t i = 0; i < count; i++) body->set_input(i, loop_values_[i].view.data);
     MOKA_TRY(run_block(step, *body));
-    std::vector<Loose> next(count);
+    std::vector<LoopValue> next(count);
     for (size_t i = 0; i < count; i++) MOKA_TRY(keep(next[i], body->output_type(i), body->output(i)));
-    loose_ = std::move(next);
-    for (Loose& l : loose_)
+    loop_values_ = std::move(next);
+    for (LoopValue& l : loop_values_)
       if (!l.type.is_tensor() || l.type.dtype() == ir::DType::string) l.view.data = object_data(l.type, l.object);
   }
 }
@@ -127,8 +127,8 @@ Status Frame::run_pending() {
         results.push_back(f->output(i).data);
       }
     } else {
-      MOKA_TRY(run_loose_loop());
-      for (Loose& l : loose_) {
+      MOKA_TRY(run_growing_loop());
+      for (LoopValue& l : loop_values_) {
         types.push_back(l.type);
         results.push_back(l.view.data);
       }

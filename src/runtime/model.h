@@ -57,23 +57,23 @@ class Model {
   using Session = runtime::Session;
   /// The plan for these types of the function's inputs, made when they are new, without the devices that have failed.
   Result<std::shared_ptr<const plan::Plan>> plan(const std::vector<ir::Type>& inputs) const;
-  /// A session for these types of the function's inputs. A hit allocates nothing. Where the memory of a device is full,
-  /// idle sessions of all models are dropped, then those that run are waited for; what a device still refuses is
-  /// planned without it, unless PlanOptions::strict. `observed`: all that devices compute also reaches the host.
+  /// A session for these types of the function's inputs. Allocates nothing if an idle session fits. If the memory of a
+  /// device is full, it drops the idle sessions of all models, then waits for running ones, and at last plans without
+  /// the device, unless PlanOptions::strict. `observed`: results on devices are also copied to the host.
   Result<std::unique_ptr<Session>> acquire(const std::vector<ir::Type>& inputs, bool observed = false) const;
   void release(std::unique_ptr<Session> session) const;
   /// Runs the frame when it is this model's turn on the devices.
   Status run(Session& session) const;
 
-  /// Whether a prediction that fails so can be replayed without the device that failed.
+  /// Whether a prediction that fails with `error` can run again without the device that failed.
   bool can_replay(const Session& session, const Error& error) const;
-  /// Whether any prediction may have to be replayed.
+  /// Whether a prediction may have to run again.
   bool may_replay() const { return !options_.plan.strict && !devices_.empty(); }
-  /// In the place of a session that failed: one without the device that did, or on the host alone where it is not
-  /// known which. The failed one is discarded.
+  /// Discards a session that failed, and returns one without the device that failed. If the device is not known, the
+  /// new session runs on the host alone.
   Result<std::unique_ptr<Session>> acquire_instead(std::unique_ptr<Session> failed, const std::vector<ir::Type>& inputs,
                                                    const Error& error) const;
-  /// What computes since devices failed, and why; "": all devices are used.
+  /// Names the devices that failed, why, and what computes instead; "": no device failed.
   std::string failure() const;
 
  private:

@@ -29,8 +29,8 @@ struct TransferTimes {
   double bytes = 0;      ///< of a large tensor
   double large = 0;      ///< an elementwise operation on it, which is uploaded and downloaded
   double computing = 0;  ///< the part of `large` that computes; 0: not known
-  double one = 0;        ///< an operation on an input of one element
-  double several = 0;    ///< one on `inputs` of them
+  double one = 0;        ///< an operation on one input of one element
+  double several = 0;    ///< an operation on `inputs` such inputs
   int inputs = 2;
 };
 /// Sets launch, latency and bytes_per_second. The last keeps the table's rate if the time to move the large tensor is

@@ -16,23 +16,23 @@ struct Session {
 
   std::shared_ptr<const plan::Plan> plan;
   std::vector<const kernel::Device*> devices;  ///< with a memory of their own, on which it may compute
-  uint32_t without = 0;                        ///< the devices of the model that the plan does without
+  uint32_t without = 0;                        ///< devices of the model that the plan leaves out: bit i is device i
   bool observed = false;                       ///< as PlanOptions::observed
-  std::vector<std::string> faults;             ///< what failed in the prediction that has it
-  std::vector<std::string> remarks;            ///< what went otherwise than planned, for the prediction that has it
+  std::vector<std::string> faults;             ///< failures of devices during the current prediction
+  std::vector<std::string> remarks;            ///< for the user of the current prediction
   ExecContext context;
   std::unique_ptr<Frame> frame;
-  std::vector<std::vector<std::byte>> staging;  ///< by input: what had to be converted
+  std::vector<std::vector<std::byte>> staging;  ///< by input: its converted copy
   std::vector<std::vector<std::string>> string_staging;
   std::vector<ir::Dict> dict_staging;
-  size_t counted;  ///< bytes that the pool has it down for
+  size_t counted;  ///< bytes that the pool counts for this session
 
   size_t bytes() const;
 };
 
 /// The sessions of a model. Idle ones are kept for later predictions of the same plan. While predictions run, all
-/// sessions together take at most `limit` bytes, or what was in use at the same time a while ago. Once nothing runs,
-/// the idle ones take at most `limit` bytes. One is always kept. Thread-safe.
+/// sessions together take at most `limit` bytes, or as many as were in use together before. When nothing runs, idle
+/// ones take at most `limit` bytes. One is always kept. Thread-safe.
 ///
 /// Where more memory is in use than that, predictions beyond the number of processors wait for others to end: they
 /// would not be faster, and each needs an arena.

@@ -171,13 +171,13 @@ void tell_tracer(const Error& error) {
   close(fd);
 }
 
-void tell(const Error& error) {
+void show(const Error& error) {
   std::fprintf(stderr, "moka: %s%s\n", is_asked_for() ? "MOKA_TRACE: " : "", error.to_string().c_str());
 }
 
 void prepare_process() {
   std::atexit([] {
-    if (const Status stopped = stop(); !stopped.ok()) tell(stopped.error());
+    if (const Status stopped = stop(); !stopped.ok()) show(stopped.error());
   });
   pthread_atfork(
       [] {
@@ -223,7 +223,7 @@ bool find_out() {
   state.store(kOff);
   if (!is_asked_for()) return false;
   const auto started = start_locked(r, std::getenv("MOKA_TRACE"), false);
-  if (!started.ok()) tell(started.error());
+  if (!started.ok()) show(started.error());
   if (!started.ok()) tell_tracer(started.error());
   return started.ok();
 }

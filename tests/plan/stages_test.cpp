@@ -186,6 +186,24 @@ TEST_F(Stages, EachStageOfAPlanHasAText) {
             "stage 'emit': expected resolve, claim, arrange or memory");
 }
 
+TEST_F(Stages, WhatFollowsAPlanHasATextToo) {
+  read(kFound);
+  const std::vector<Type> found{Type::tensor(DType::int32, {4, 2})};
+  const auto first = plan();
+  const auto rest = first->continuations->get(found, options_, [&] { return plan_rest(*first, found, options_); });
+  ASSERT_TRUE(rest.ok());
+  EXPECT_EQ((*rest)->resolved, nullptr) << "nothing follows it";
+  EXPECT_EQ(stage_text(*first, options_, "resolve").value(),
+            "input     x: tensor<fp32, [2, 3]>\n"
+            "pending   non_zero(x=x)\n"
+            "\n"
+            "after 'found'\n"
+            "outer     x: tensor<fp32, [2, 3]>\n"
+            "compute   found: tensor<int32, [4, 2]> = non_zero(x=x)\n"
+            "compute   twice: tensor<int32, [4, 2]> = add(x=found, y=found)\n"
+            "output    twice\n");
+}
+
 class BrokenResolved : public Stages {
  protected:
   void SetUp() override {

@@ -59,6 +59,14 @@ TEST_F(KeptPlans, CountTheConstantsThatTheirTypesMake) {
   inner.resolved = plan.resolved;
   inner.parent = &plan;
   EXPECT_EQ(inner.bytes(), before) << "those of the plan around it are not its own";
+  // A plan without blocks keeps no Resolved: its places hold the constants.
+  plan::Plan alone;
+  alone.places.resize(1);
+  const size_t without = alone.bytes();
+  alone.places[0].value = &x;
+  alone.places[0].storage = plan::Storage::constant;
+  alone.places[0].constant = Tensor::zeros(DType::fp32, {4096}).value();
+  EXPECT_EQ(alone.bytes() - without, size_t{4096} * 4);
 }
 
 TEST_F(KeptPlans, TakeTheBytesThatAreAllowed) {

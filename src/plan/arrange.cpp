@@ -8,8 +8,6 @@ namespace moka::plan {
 
 namespace {
 
-const StateUses kNoStates;
-
 size_t count_folded(const Resolved& resolved) {
   size_t n = 0;
   for (const auto& op : resolved.block->ops()) {

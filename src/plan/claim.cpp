@@ -86,7 +86,10 @@ class LayoutsOn {
 class Claimer {
  public:
   Claimer(const Resolved& resolved, const Plan* parent, const PlanOptions& options)
-      : resolved_(resolved), options_(options), on_host_(resolved, nullptr) {
+      : resolved_(resolved),
+        states_(options.reuse_buffers ? resolved.states : kNoStates),
+        options_(options),
+        on_host_(resolved, nullptr) {
     claims_.hosts = host_devices(options);
     claims_.accelerators = accelerators(options);
     for (const Device* d : claims_.accelerators) on_.emplace_back(resolved, d);
@@ -115,7 +118,7 @@ class Claimer {
       for (LayoutsOn& on : on_) on.view(op);
       return out;
     }
-    if (is_on_state(op, out.is_view) && resolved_.states.views.contains(op.op) && !out.is_view) return out;
+    if (is_on_state(op, out.is_view) && states_.views.contains(op.op) && !out.is_view) return out;
     out.host = MOKA_TRY(claim_in(resolved_, op, on_host_.of(op.in), hosts_for(claims_, *op.op, options_), options_));
     on_host_.write(op, *out.host->kernel.choice);
     if (out.is_view) return out;
@@ -129,9 +132,10 @@ class Claimer {
     const bool writes = op.op->type_name() == "write_state";
     if (!writes && op.op->type_name() != "read_state") return false;
     const int state = op.in[0];
-    if (claims_.accelerators.empty() || !resolved_.states.straight.contains(resolved_.at(state).value)) return true;
+    if (claims_.accelerators.empty() || !states_.straight.contains(resolved_.at(state).value)) return true;
     const auto given = given_.find(state);
-    is_view = writes || given != given_.end() || options_.states_on_devices || resolved_.states.views.contains(op.op);
+    const bool may_be_resident = options_.states_on_devices && resolved_.is_complete();
+    is_view = writes || given != given_.end() || may_be_resident || states_.views.contains(op.op);
     if (writes)
       given_[state] = op.in[1];
     else if (given != given_.end())
@@ -180,6 +184,7 @@ class Claimer {
   }
 
   const Resolved& resolved_;
+  const StateUses& states_;
   const PlanOptions& options_;
   Claims claims_;
   LayoutsOn on_host_;

@@ -45,10 +45,12 @@ Result<std::shared_ptr<kernel::KernelChoice>> Arranger::choose(size_t n, std::sp
   ChosenKernel chosen;
   if (const Device* wanted = assignment_.device[n]; wanted != nullptr) {
     const auto d = std::find(claims_.accelerators.begin(), claims_.accelerators.end(), wanted);
-    const Claim& claim = claims.others.at(static_cast<size_t>(d - claims_.accelerators.begin()));
     std::vector<Layout> actual = layouts(in, wanted);
-    chosen = claim.layouts == actual
-                 ? claim.kernel
+    // No device was asked for a read that would be a view if the state were in the device's memory.
+    const Claim* claim =
+        claims.others.empty() ? nullptr : &claims.others[static_cast<size_t>(d - claims_.accelerators.begin())];
+    chosen = claim != nullptr && claim->layouts == actual
+                 ? claim->kernel
                  : MOKA_TRY(claim_on(resolved_, resolved_.ops[n], std::move(actual), *wanted, options_)).kernel;
     if (!chosen.choice) refusals = std::move(chosen.refusals);
   }

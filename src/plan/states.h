@@ -19,6 +19,9 @@ struct StateUses {
   }
 };
 
+/// For plans whose values share no memory.
+inline const StateUses kNoStates;
+
 /// Finds these uses in a function's body.
 ///
 /// The result of read_state is a view of the state's memory unless something reads it after a later write_state.

@@ -122,6 +122,47 @@ TEST_P(Residence, WhatAStateHeldIsReadBeforeItIsWritten) {
   EXPECT_EQ(content(state), 9);
 }
 
+/// Later operations of a plan that ends early read the state from the host.
+TEST_P(Residence, AStateIsOnTheHostWhereValuesDecideAShape) {
+  const Model m = load(std::string(kState) + "sum",
+                       line("old", "read_state(input = sum)") + line("now", "add(x = old, y = x)") +
+                           write("sum", "now") + line("y", "mul(x = old, y = x)") +
+                           "tensor<int32, [?, 1]> found = non_zero(x = x)[name = string(\"found\")];\n",
+                       "y, found");
+  State state = m.new_state();
+  EXPECT_EQ(predict(m, state, 2), 0);
+  EXPECT_EQ(predict(m, state, 3), 6);
+  EXPECT_EQ(place(state), "host");
+  EXPECT_EQ(content(state), 5);
+}
+
+/// The state stays on the host because its first reader does. The former value is also read on the device.
+TEST_P(Residence, AStateOfTheHostIsReadByADevice) {
+  ModelConfiguration c = configuration();
+  c.pins = {{"first", "reference"}, {"a", "reference"}, {"second", GetParam()}, {"y", GetParam()}};
+  const Model m =
+      load(std::string(kState) + "sum",
+           line("first", "read_state(input = sum)") + line("a", "add(x = first, y = x)") +
+               line("second", "read_state(input = sum)") + write("sum", "a") + line("y", "add(x = second, y = x)"),
+           "y, second")
+          .configured(c);
+  State state = m.new_state();
+  EXPECT_EQ(predict(m, state, 2), 2);
+  EXPECT_EQ(predict(m, state, 3), 5);
+  EXPECT_EQ(place(state), "host");
+  EXPECT_EQ(content(state), 5);
+}
+
+TEST_P(Residence, StatesOfValuesThatShareNoMemory) {
+  ModelConfiguration c = configuration();
+  c.reuse_buffers = false;
+  const Model m = adder().configured(c);
+  State state = m.new_state();
+  EXPECT_EQ(predict(m, state, 1), 1);
+  EXPECT_EQ(predict(m, state, 2), 3);
+  EXPECT_EQ(content(state), 3);
+}
+
 TEST_P(Residence, StatesAreExchanged) {
   const Model m =
       load(std::string(kState) + "a, " + kState + "b",

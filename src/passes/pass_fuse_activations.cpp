@@ -8,8 +8,8 @@
 #include "passes/rewrite.h"
 
 /// Moves elementwise functions into the operation that produces their input, as its epilogues, also past reshapes and
-/// transposes. In float16, where
-/// rounding must stay the same, only functions that select among their input and limits are moved.
+/// transposes. In float16, where rounding must stay the same, only functions that select among their input and limits
+/// are moved.
 namespace moka::passes {
 
 namespace {
@@ -52,6 +52,9 @@ std::optional<Epilogue> epilogue_of(const Op& op) {
   return e;
 }
 
+/// What a reshape or transpose moves.
+Value* moved_by(const Op& move) { return move.input(move.version().params[0].name); }
+
 /// The operation whose result `op` reads, also behind reshapes and transposes, if nothing else reads it.
 Op* source_of(const Op& op) {
   Value* v = op.input("x");
@@ -59,7 +62,7 @@ Op* source_of(const Op& op) {
     Op* p = v->producer();
     if (takes_epilogue(*p)) return p->output()->type.dtype() == op.input("x")->type.dtype() ? p : nullptr;
     if ((p->type_name() != "transpose" && !p->has_trait(Trait::alias)) || !p->epilogue.empty()) return nullptr;
-    v = p->input(p->version().params[0].name);
+    v = moved_by(*p);
     if (v == nullptr) return nullptr;
   }
   return nullptr;
@@ -119,6 +122,11 @@ class ActivationFuser {
     simplify(producer.epilogue);
     Value* x = op.input("x");
     take_name(*x, *op.output());
+    // The model's values of these names have other elements than the values before the moves now have.
+    for (Value* v = x; v != producer.output();) {
+      v = moved_by(*v->producer());
+      v->name = c_.function.unique_name(x->name);
+    }
     replace_and_erase(op, x);
     return true;
   }

@@ -156,19 +156,24 @@ class ScaleFolder {
       names += cat(names.empty() ? "" : ", ", p.name);
       input = x;
     }
-    Value* output = op.output();
+    Value *output = op.output(), *kept = output;
+    std::vector<Value*> reshaped;  // values that stay, before reshapes
+    size_t scaled = 0;             // the first of these, which an operation behind them scales
     int axis = layer.axis();
     while (has_one_use(*output)) {
       Op& next = *output->users()[0];
       if (next.output_count() != 1) break;
       if (const auto moved = axis_behind(next, *output, axis, layer.made)) {
         axis = *moved;
+        reshaped.push_back(kept);
+        kept = next.output();
       } else if (same_sizes(output->type, next.output()->type)) {
         const auto a = affine_of(next, *output, axis, layer.made, kMaxWeights);
         if (!a || !a->finite()) break;
         after = after.then(*a);
         names += cat(names.empty() ? "" : ", ", next.name);
         followers.push_back({&next, output});
+        scaled = reshaped.size();
       } else {
         break;
       }
@@ -181,6 +186,8 @@ class ScaleFolder {
       Function::replace_all_uses(f->op->output(), f->x);
       op.parent()->erase(f->op);
     }
+    // The model's values of these names are not scaled.
+    for (size_t i = 0; i < scaled; i++) reshaped[i]->name = c_.function.unique_name(reshaped[i]->name);
     return {};
   }
 

@@ -186,7 +186,7 @@ Result<bool> ask_device(const Device& device, MatchCall& call, const PlanOptions
 Result<ChosenKernel> choose_on(const Device& device, MatchCall call, const PlanOptions& options) {
   ChosenKernel out;
   out.device = &device;
-  const std::string* pin = options.choices && device.memory() != nullptr ? pin_of(*options.choices, call) : nullptr;
+  const std::string* pin = options.choices ? pin_of(*options.choices, call) : nullptr;
   if (pin != nullptr && kernel_of(device, *pin) == nullptr)
     out.refusals.push_back({std::string(device.name()), cat("pinned to kernel '", *pin, "'"), {}});
   else if (pin != nullptr)

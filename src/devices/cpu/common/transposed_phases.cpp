@@ -58,6 +58,13 @@ std::vector<TransposedPhase> phases_of(const Window& w) {
   return all;
 }
 
+std::string phases_text(const ops::Window& w) {
+  std::string text;
+  for (int i = 0; i < 3; i++)
+    text += cat(", ", w.strides[i], " ", w.dilations[i], " ", w.pads_begin[i], " ", phases_along(w, i));
+  return text;
+}
+
 void gather_taps(const Window& w, const TransposedPhase& phase, const float* from, int64_t inputs, int64_t columns,
                  float* to) {
   const int64_t taps = w.taps();

@@ -33,6 +33,9 @@ std::string too_many_phases(const ops::Window& w);
 /// The phases of a window of rank 3.
 std::vector<TransposedPhase> phases_of(const ops::Window& w);
 
+/// What the phases of a window of rank 3 depend on besides its taps, for keys of packed weights.
+std::string phases_text(const ops::Window& w);
+
 /// Gathers the taps of a phase from [inputs][columns][window] as [columns][inputs][taps of the phase].
 void gather_taps(const ops::Window& w, const TransposedPhase& phase, const float* from, int64_t inputs, int64_t columns,
                  float* to);

@@ -7,6 +7,7 @@
 #include "devices/cpu/common/byte_weights.h"
 #include "devices/cpu/common/conv_work.h"
 #include "devices/cpu/common/half_weights.h"
+#include "devices/cpu/common/line_window.h"
 #include "devices/cpu/isa.h"
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/gemm.h"
@@ -26,31 +27,22 @@ using vector::pointwise;
 constexpr int64_t kGatheredPanel = 32;  // of a panel: two vectors
 constexpr int64_t kStored = 8 * 14;     // pixels of a panel that stay in the L1 cache until they are stored
 
-struct GatherBlocking {
-  Window w;  ///< of rank 2; a one-dimensional window lies across
-  bool in_rows, out_rows;
-  int64_t images, in, out;  ///< in, out: channels per group
-  int64_t chunks, parts;    ///< divisions of a group's pixels and panels
-  int64_t unit;             ///< chunks hold multiples of this number of pixels
+struct GatherBlocking : LineWindow {
+  using LineWindow::LineWindow;
+  bool in_rows = false, out_rows = false;
+  int64_t unit = 1;  ///< chunks hold multiples of this number of pixels
   std::vector<int64_t> tap_at;
 
   int64_t block() const { return pointwise().block; }
   int64_t in_groups() const { return (in + block() - 1) / block(); }
   int64_t out_groups() const { return (out + block() - 1) / block(); }
-  int64_t taps() const { return w.kernel[1]; }
-  int64_t pixels() const { return w.out_count(); }
   int64_t panel() const { return 2 * pointwise().lanes; }
   int64_t padded() const { return out_groups() * block(); }
   int64_t panels() const { return (padded() + panel() - 1) / panel(); }
   int64_t width(int64_t i) const { return std::min(panel(), padded() - i * panel()); }
   int64_t first_panel(int64_t part) const { return panels() * part / parts; }
-  int64_t first_pixel(int64_t chunk) const {
-    return chunk == chunks ? pixels() : pixels() / unit * chunk / chunks * unit;
-  }
+  int64_t first_pixel(int64_t chunk) const { return LineWindow::first_pixel(chunk, unit); }
   int64_t most_pixels() const { return pixels() - first_pixel(chunks - 1); }
-  /// Pixels between the first and the last tap in the line of a phase. Phase s holds pixels s, s + stride, ...
-  int64_t halo() const { return (taps() - 1) * w.dilations[1] / w.strides[1]; }
-  int64_t phases() const { return taps() == 1 ? 1 : w.strides[1]; }
   /// Floats of a phase of one block. The odd number of cache lines keeps blocks out of each other's sets.
   int64_t line() const { return (((most_pixels() + halo()) * block() / 16 + 1) | 1) * 16; }
   int64_t gathered() const { return in_groups() * phases() * line(); }
@@ -105,8 +97,7 @@ void gather_pixels(const GatheredFrom& s, const float* from, int64_t stride, int
 /// Gathers positions [first, first + n) of a line of `size` pixels, `stride` apart. Those outside are zero.
 void gather_line(const GatheredFrom& s, const float* line, int64_t size, int64_t first, int64_t stride, int64_t n,
                  int64_t channels, int64_t block, float* to) {
-  const int64_t low = std::clamp<int64_t>(first >= 0 ? 0 : (-first + stride - 1) / stride, 0, n);
-  const int64_t high = std::clamp<int64_t>(first >= size ? 0 : (size - 1 - first) / stride + 1, low, n);
+  const auto [low, high] = positions_inside(size, first, stride, n);
   std::fill_n(to, low * block, 0.0f);
   if (high > low)
     gather_pixels(s, line + (first + low * stride) * s.pixel_step, stride, high - low, channels, block,
@@ -290,20 +281,13 @@ Match match_gathered(const MatchCall& given) {
   if (!window.ok()) return Match::no("an invalid window");
   const ir::Shape &x = given.call.shape("x"), &y = given.outputs[0].shape();
   if (std::string why = not_gathered(given, *window, x, y); !why.empty()) return Match::no(why);
-  GatherBlocking p{};
-  p.w = window->as(2);
-  p.images = x[0];
-  p.in = x[1] / p.w.groups;
-  p.out = y[1] / p.w.groups;
+  GatherBlocking p(*window, x, y);
   p.in_rows = layout_of(given, "x") != blocked();
   p.out_rows = given.reshaped;
   const double flops = 2.0 * static_cast<double>(y.count() * p.in * p.taps());
   const MatchCall m = with_threads_for(given, flops);
   divide_pixels(p, m.threads);
-  for (int64_t t = 0; t < p.taps(); t++) {
-    const int64_t at = t * p.w.dilations[1], stride = p.w.strides[1];
-    p.tap_at.push_back(p.taps() == 1 ? 0 : at % stride * p.line() + at / stride * p.block());
-  }
+  p.tap_at = p.taps_at(p.line(), p.block());
   const int weight = m.call.arg_index("weight");
   KernelChoice c;
   c.kernel = "cpu.conv.gathered";

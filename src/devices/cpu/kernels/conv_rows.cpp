@@ -5,6 +5,7 @@
 #include "devices/cpu/common/byte_weights.h"
 #include "devices/cpu/common/conv_work.h"
 #include "devices/cpu/common/half_weights.h"
+#include "devices/cpu/common/line_window.h"
 #include "devices/cpu/isa.h"
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/lines.h"
@@ -19,29 +20,19 @@ namespace {
 using ops::Window;
 using vector::lines;
 
-struct RowBlocking {
-  Window w;                 ///< of rank 2; a one-dimensional window lies across
-  int64_t images, in, out;  ///< in, out: channels per group
-  int64_t chunks, parts;    ///< divisions of a group's pixels and panels
-  int64_t runs;             ///< divisions of the input channels
-  int64_t line;             ///< floats of a phase of one channel that is copied
+struct RowBlocking : LineWindow {
+  using LineWindow::LineWindow;
+  int64_t runs = 1;  ///< divisions of the input channels
+  int64_t line = 0;  ///< floats of a phase of one channel that is copied
   std::vector<int64_t> tap_at;
 
-  int64_t taps() const { return w.kernel[1]; }
-  int64_t pixels() const { return w.out_count(); }
   int64_t panels() const { return (out + lines().rows - 1) / lines().rows; }
   int64_t first_row(int64_t panel) const { return out * panel / panels(); }
   int64_t rows(int64_t panel) const { return first_row(panel + 1) - first_row(panel); }
   int64_t first_panel(int64_t part) const { return panels() * part / parts; }
   int64_t first_channel(int64_t run) const { return in * run / runs; }
   int64_t channels(int64_t run) const { return first_channel(run + 1) - first_channel(run); }
-  int64_t first_pixel(int64_t chunk) const {
-    const int64_t unit = lines().pixels;
-    return chunk == chunks ? pixels() : pixels() / unit * chunk / chunks * unit;
-  }
-  /// Pixels between the first and the last tap in the line of a phase. Phase s holds pixels s, s + stride, ...
-  int64_t halo() const { return (taps() - 1) * w.dilations[1] / w.strides[1]; }
-  int64_t phases() const { return taps() == 1 ? 1 : w.strides[1]; }
+  int64_t first_pixel(int64_t chunk) const { return LineWindow::first_pixel(chunk, lines().pixels); }
   int64_t most_channels() const { return (in + runs - 1) / runs; }
   /// Whether results of adjacent pixels read adjacent pixels.
   bool whole() const { return taps() == 1 && w.out_count() == w.in_count(); }
@@ -77,8 +68,7 @@ void copy_pixels(const float* from, int64_t stride, int64_t n, float* to) {
 
 /// Copies positions [first, first + n) of a line of `size` pixels, `stride` apart. Those outside are zero.
 void copy_line(const float* line, int64_t size, int64_t first, int64_t stride, int64_t n, float* to) {
-  const int64_t low = std::clamp<int64_t>(first >= 0 ? 0 : (-first + stride - 1) / stride, 0, n);
-  const int64_t high = std::clamp<int64_t>(first >= size ? 0 : (size - 1 - first) / stride + 1, low, n);
+  const auto [low, high] = positions_inside(size, first, stride, n);
   std::fill_n(to, low, 0.0f);
   if (high > low) copy_pixels(line + first + low * stride, stride, high - low, to + low);
   std::fill_n(to + high, n - high, 0.0f);
@@ -254,18 +244,11 @@ Match match_conv_rows(const MatchCall& given) {
   if (!window.ok()) return Match::no("an invalid window");
   const ir::Shape &x = given.call.shape("x"), &y = given.outputs[0].shape();
   if (std::string why = not_rows(given, *window, x, y); !why.empty()) return Match::no(why);
-  RowBlocking p{};
-  p.w = window->as(2);
-  p.images = x[0];
-  p.in = x[1] / p.w.groups;
-  p.out = y[1] / p.w.groups;
+  RowBlocking p(*window, x, y);
   const double flops = 2.0 * static_cast<double>(y.count() * p.in * p.taps());
   const MatchCall m = with_threads_for(given, flops);
   divide_rows(p, m.threads);
-  for (int64_t t = 0; t < p.taps(); t++) {
-    const int64_t at = t * p.w.dilations[1], stride = p.w.strides[1];
-    p.tap_at.push_back(p.taps() == 1 ? 0 : at % stride * p.line + at / stride);
-  }
+  p.tap_at = p.taps_at(p.line, 1);
   KernelChoice c;
   c.kernel = "cpu.conv.rows";
   c.in = in_layouts(m, "x", Layout{});

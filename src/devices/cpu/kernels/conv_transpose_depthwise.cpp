@@ -120,9 +120,7 @@ Match match_depthwise_phases(const MatchCall& given) {
   b.groups = (b.channels + b.block() - 1) / b.block();
   const int64_t rows = b.phases[0].w.out[1], wanted = m.threads == 1 ? 1 : 4 * m.threads / (b.images * b.groups);
   b.bands = std::clamp(rows * b.phases[0].w.out[2] * b.block() / kFits + 1, std::min(wanted, rows), rows);
-  std::string key = cat("depthwise phases of ", b.block());
-  for (int i = 1; i < 3; i++)
-    key += cat(", ", w.strides[i], " ", w.dilations[i], " ", w.pads_begin[i], " ", std::min(w.strides[i], w.out[i]));
+  std::string key = cat("depthwise phases of ", b.block(), phases_text(w));
   KernelChoice c;
   c.kernel = "cpu.conv_transpose.depthwise";
   c.in = in_layouts(m, "x", blocked());

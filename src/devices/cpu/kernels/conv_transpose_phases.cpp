@@ -194,9 +194,7 @@ Match match_phases(const MatchCall& given) {
     if (std::string why = too_large_for_dense(phase.p); !why.empty()) return Match::no(why);
   if (std::string why = why_slower(b); !given.asked && !why.empty()) return Match::no(why);
   run.limits = take_limits(run.after);
-  std::string key = cat("phases of ", dense().lanes, " ", dense().block, ", ", w.groups, " groups");
-  for (int i = 0; i < 3; i++)
-    key += cat(", ", w.strides[i], " ", w.dilations[i], " ", w.pads_begin[i], " ", std::min(w.strides[i], w.out[i]));
+  std::string key = cat("phases of ", dense().lanes, " ", dense().block, ", ", w.groups, " groups", phases_text(w));
   KernelChoice c;
   c.kernel = "cpu.conv_transpose.phases";
   c.in = in_layouts(m, "x", blocked());

@@ -105,6 +105,10 @@ struct ModelConfiguration {
   /// MOKA_CACHE, else off. An entry that is damaged, or from another model, processor or build, is rebuilt. When the
   /// folder cannot be written, a remark of compute_plan and a line on standard error report it.
   std::string cache;
+  /// The weights that Model::with_parameters may replace: names, in which "*" matches any text ("encoder*weight"). A
+  /// weight has the name of its constant; in a neural network it is "layer_weights", and a constant without a name is
+  /// called "operation_parameter". The load fails with not_found when a name matches no weights.
+  std::vector<std::string> parameters;
   /// The key of an encrypted model. Called while the model is loaded, on the loading thread, and not kept. Null: the
   /// function of set_key_source, and then the environment variables MOKA_IDENTITY (identities, or the path of a file
   /// with them), MOKA_PASSPHRASE and MOKA_PASSPHRASE_FILE.
@@ -163,6 +167,13 @@ struct PredictionOptions {
   std::vector<std::string>* remarks = nullptr;
 };
 
+/// Weights that may be replaced.
+struct ParameterDescription {
+  std::string name;
+  DataType type = DataType::float32;  ///< float16 or float32
+  std::vector<int64_t> shape;
+};
+
 /// Where the time of loading went, in seconds.
 struct LoadTimes {
   double open = 0, import = 0, passes = 0, plan = 0, total = 0;
@@ -189,7 +200,8 @@ class MOKA_EXPORT Model {
   static Model from_mil(const std::string& text, const ModelConfiguration& configuration = {},
                         std::map<std::string, std::vector<std::byte>> weights = {});
 
-  /// The same model under another configuration. Uses the file as it was first opened.
+  /// The same model under another configuration. Uses the file as it was first opened. Values of parameters stay,
+  /// unless it loads another function.
   Model configured(const ModelConfiguration& configuration) const;
 
   /// The description in a model's file, without loading the model. Also works for models that Moka refuses to run.
@@ -238,6 +250,16 @@ class MOKA_EXPORT Model {
   /// looks for other shapes that the description allows, once for each model. Throws what predict throws for the
   /// default shapes when it finds none; the message says which it tried.
   Features random_inputs(uint64_t seed = 1) const;
+
+  /// The weights that ModelConfiguration::parameters names and the loaded function reads, in its order.
+  std::vector<ParameterDescription> parameters() const;
+  /// The value of a parameter. Throws not_found.
+  MultiArray parameter(std::string_view name) const;
+  /// The same model with other values of these parameters; the others stay, and so does this model. Both share the
+  /// program and everything that kernels made from weights that stay: only new weights are packed again, when they are
+  /// first used. Values are converted to the parameter's type and copied. Throws not_found, invalid_argument (shape, or
+  /// numbers that are infinite in the parameter's type).
+  Model with_parameters(const std::map<std::string, MultiArray>& values) const;
 
   /// New buffers, zero-filled.
   State new_state() const;

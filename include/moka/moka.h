@@ -133,11 +133,12 @@ typedef struct moka_configuration {
   const char* passphrase; /* of an encrypted model; NULL: $MOKA_PASSPHRASE, $MOKA_PASSPHRASE_FILE */
   int low_memory;         /* 1: weights stay as the file stores them and are expanded in every prediction */
   int pack_while_loading; /* 1: loading packs all weights, so that all predictions take equally long */
+  const char* parameters; /* weights that may be replaced: names, one per line, * is any text; NULL: none */
 } moka_configuration;
 #define MOKA_CONFIGURATION_INIT                                                                                        \
   {                                                                                                                    \
     sizeof(moka_configuration), MOKA_ALL, 0, 0, 1, 1, 0, 1000000, 8, NULL, NULL, NULL, MOKA_MEASURE_NO, NULL, NULL, 0, \
-        NULL, 0, NULL, NULL, NULL, 0, 0                                                                                \
+        NULL, 0, NULL, NULL, NULL, 0, 0, NULL                                                                          \
   }
 
 /* A file with a path relative to the specification: "weights/weight.bin". */
@@ -161,6 +162,20 @@ MOKA_API moka_status moka_model_load_borrowed(const void* specification, size_t 
 /* A program in the text form of MIL (docs/mil-text.md) without weight files. */
 MOKA_API moka_status moka_model_load_mil(const char* text, const moka_configuration* configuration, moka_model** model);
 MOKA_API void moka_model_free(moka_model* model);
+
+/* ---- Parameters ---- */
+
+/* The weights that moka_configuration.parameters names and the function reads. */
+MOKA_API size_t moka_model_parameter_count(const moka_model* model);
+/* NULL when out of range. */
+MOKA_API const char* moka_model_parameter_name(const moka_model* model, size_t index);
+/* Sets the value of the parameter `name` in `values` to a copy, an array of MOKA_FLOAT16 or MOKA_FLOAT32. */
+MOKA_API moka_status moka_model_read_parameter(const moka_model* model, const char* name, moka_features* values);
+/* The same model with the arrays in `values` instead of these parameters. Both models share what kernels made from
+ * weights that stay. The arrays are copied. MOKA_NOT_FOUND for another name, MOKA_INVALID_ARGUMENT for another shape.
+ */
+MOKA_API moka_status moka_model_with_parameters(const moka_model* model, const moka_features* values,
+                                                moka_model** replaced);
 
 /* ---- Description ---- */
 

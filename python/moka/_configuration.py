@@ -2,7 +2,7 @@
 
 import operator
 import os
-from typing import Any, Dict, List, Mapping, Union
+from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
 from . import _moka
 
@@ -54,12 +54,21 @@ def _pins(pins: Union[str, Mapping[str, str], None]) -> List["_moka.Pin"]:
     return [_moka.Pin(*pin) for pin in (pins or {}).items()]
 
 
+def _names(names: Union[str, Sequence[str]]) -> Tuple[str, ...]:
+    names = (names,) if isinstance(names, str) else tuple(names)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"parameters: expected names, got {name!r}")
+    return names
+
+
 def picklable(arguments: Dict[str, Any]) -> Dict[str, Any]:
     """The same arguments as plain values: names instead of enumerators, paths as text with the user's folder in full."""
     return {
         **arguments,
         "compute_units": units(arguments["compute_units"]).name,
         "processors": tuple(arguments["processors"]),
+        "parameters": _names(arguments["parameters"]),
         "pinned_kernels": dict(arguments["pinned_kernels"] or {}),
         **{name: os.path.expanduser(os.fspath(arguments[name] or "")) or None for name in _PATHS},
     }
@@ -101,4 +110,5 @@ def configuration(arguments: Dict[str, Any]) -> "_moka.ModelConfiguration":
     c.measure_kernels = _MEASURE[measure]
     c.pinned_kernels = arguments["pinned_kernels"]
     c.pins = _pins(arguments["pins"])
+    c.parameters = list(arguments["parameters"])
     return c

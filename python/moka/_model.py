@@ -6,6 +6,8 @@ import os
 import zipfile
 from typing import Any, BinaryIO, Dict, Mapping, Optional, Sequence, Union
 
+import numpy as np
+
 from . import _configuration, _files, _keys, _log, _moka, _reports
 from ._asset import ModelAsset, size_of
 from ._predictor import Predictor
@@ -47,6 +49,7 @@ class Model(Predictor):
     names, "gpu" or "neuralEngine". The last match counts.
     strict: True: the load fails when a pin matches nothing or a device refuses it, and a prediction fails when a device is
     lost; False: the CPU takes over, and remarks report it.
+    parameters: names of weights that with_parameters replaces, where * matches any text: "encoder*weight".
     rates: file of the units' measured rates: a path, "default" (the user's own) or "off"; None: the environment variable
     MOKA_RATES, else "default".
     neural_engine_rules: file of additional rules for the Neural Engine preview; None: the environment variable
@@ -82,6 +85,7 @@ class Model(Predictor):
         cache: Union[str, "os.PathLike[str]", None] = None,
         pins: Union[str, Mapping[str, str], None] = None,
         strict: bool = False,
+        parameters: Union[str, Sequence[str]] = (),
         rates: Union[str, "os.PathLike[str]", None] = None,
         neural_engine_rules: Union[str, "os.PathLike[str]", None] = None,
         key: Optional[_keys.Key] = None,
@@ -104,6 +108,7 @@ class Model(Predictor):
             "cache": cache,
             "pins": pins,
             "strict": strict,
+            "parameters": parameters,
             "rates": rates,
             "neural_engine_rules": neural_engine_rules,
         })
@@ -173,6 +178,16 @@ class Model(Predictor):
         self._set(_moka.Model.from_mil(text, files, _configuration.usual()), (cls.from_mil, (text, files)))
         return self
 
+    def with_parameters(self, values: Mapping[str, Any]) -> "Model":
+        """The same model with other values of these parameters, as arrays by name; this model stays as it is. Both share the
+        program and everything that kernels made from the weights that stay: only new weights are packed again, when they are
+        first used. Values are copied and rounded to the parameter's dtype. Raises NotFoundError (the argument `parameters`
+        did not name it), InvalidArgumentError (shape), TypeError."""
+        copy = Model.__new__(type(self))
+        values = {name: _plain_array(value) for name, value in values.items()}
+        copy._set(self._core.with_parameters(values), (_restore_parameters, (self, values)), self._unpacked)
+        return copy
+
     def __repr__(self) -> str:
         return f"<moka.Model {self._core.description.type} '{self._core.function.name}'>"
 
@@ -184,7 +199,7 @@ class Model(Predictor):
             return View(self._unpacked.path, self._unpacked)
         source = self._made_by[1][0] if self._made_by[0] is _restore else None
         if not isinstance(source, (str, ModelAsset)):
-            raise _moka.UnsupportedError("view: expected a model from a path, bytes or a ModelAsset, got MIL text or a reader")
+            raise _moka.UnsupportedError("view: expected a model from a path, bytes or a ModelAsset, got MIL text, a reader or replaced parameters")
         if isinstance(source, ModelAsset):
             return view_of_asset(bytes(source.specification), source.blobs)
         return View(source)
@@ -213,6 +228,17 @@ def _count(block: Any, counts: "collections.Counter[str]") -> None:
             counts[operation.type] += 1
         for inner in operation.blocks:
             _count(inner, counts)
+
+
+def _plain_array(value: Any) -> np.ndarray:
+    """A copy that no caller changes."""
+    array = np.array(value)
+    return array.astype(np.float32) if array.dtype.kind in "biu" else array
+
+
+def _restore_parameters(model: Model, values: Mapping[str, np.ndarray]) -> Model:
+    """Replaces parameters again: what pickle calls."""
+    return model.with_parameters(values)
 
 
 def _restore(model: Any, arguments: Dict[str, Any]) -> Model:

@@ -5,13 +5,15 @@ from typing import Any, List, Optional, Union
 
 from . import _files, _keys, _moka
 from ._asset import ModelAsset
-from ._model import Model, _restore
+from ._model import Model, _restore, _restore_parameters
 
 
 def _export(model: Any, path: Any, options: "_moka.OnnxExportOptions") -> "_moka.OnnxExport":
     destination = os.path.expanduser(os.fspath(path))
     if isinstance(model, Model):
         made_by, source = model._made_by
+        if made_by is _restore_parameters:
+            raise _moka.UnsupportedError("expected a model with the weights of its file, got one with replaced parameters")
         if made_by is not _restore:
             return _moka.export_mil_onnx(source[0], source[1], destination, options)
         unpacked, model = model._unpacked, source[0]

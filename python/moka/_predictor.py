@@ -49,6 +49,15 @@ class Predictor:
         return self._core.function.states
 
     @property
+    def parameters(self) -> "List[_moka.ParameterDescription]":
+        """The weights that the argument `parameters` names and the function reads."""
+        return self._core.parameters
+
+    def parameter(self, name: str) -> np.ndarray:
+        """A copy of a parameter's value. Raises NotFoundError."""
+        return self._core.parameter(name)
+
+    @property
     def description(self) -> ModelDescription:
         """Inputs, outputs, states and metadata; a table in notebooks."""
         return ModelDescription(self._core.description, self._core.function)

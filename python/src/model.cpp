@@ -36,6 +36,20 @@ Dict predict(const Model& model, nb::handle inputs, nb::handle outputs, State* s
   return to_dict(out, outputs);
 }
 
+Model with_parameters(const Model& model, const Dict& values) {
+  Borrowed borrowed;
+  std::map<std::string, MultiArray> arrays;
+  for (const auto& [key, value] : values) {
+    const std::string name = nb::cast<std::string>(key);
+    MultiArray array;
+    if (!borrowed.array(value, false, array))
+      raise_type("parameter '" + name + "': expected an array of numbers, got " + kind_of(value));
+    arrays.emplace(name, std::move(array));
+  }
+  const Unlocked unlocked;
+  return model.with_parameters(arrays);
+}
+
 nb::typed<nb::list, Dict> predict_batch(const Model& model, const List& items, State* state,
                                         std::vector<std::string> wanted, const Reading* reading) {
   Borrowed borrowed;
@@ -150,12 +164,25 @@ void bind_model(nb::module_& m) {
       .def_rw("device", &ModelConfiguration::device)
       .def_rw("pins", &ModelConfiguration::pins, "The last one that fits an operation counts.")
       .def_rw("strict", &ModelConfiguration::strict, "A refused pin or a lost device is an error, not a remark.")
+      .def_rw("parameters", &ModelConfiguration::parameters, "Names of weights that with_parameters replaces.")
       .def_rw("rates", &ModelConfiguration::rates, "A path, 'default' or 'off'; '': $MOKA_RATES, else 'default'.")
       .def_rw("neural_engine_rules", &ModelConfiguration::neural_engine_rules)
       .def_rw("cache", &ModelConfiguration::cache, "A folder, 'default' or 'off'; '': $MOKA_CACHE.")
       .def_rw("kernel_cache", &ModelConfiguration::kernel_cache, "A path, 'default' or 'off'; '': $MOKA_KERNEL_CACHE.")
       .def_rw("measure_kernels", &ModelConfiguration::measure_kernels)
       .def_rw("pinned_kernels", &ModelConfiguration::pinned_kernels, "Kernels by names of operations and by shapes.");
+
+  nb::class_<ParameterDescription>(m, "ParameterDescription", "Weights that Model.with_parameters replaces.")
+      .def_ro("name", &ParameterDescription::name)
+      .def_prop_ro(
+          "dtype", [](const ParameterDescription& p) { return std::string(to_string(p.type)); },
+          "'float16' or 'float32'.")
+      .def_ro("shape", &ParameterDescription::shape)
+      .def("__repr__", [](const ParameterDescription& p) {
+        std::string shape;
+        for (const int64_t d : p.shape) shape += (shape.empty() ? "" : " x ") + std::to_string(d);
+        return "<moka.ParameterDescription '" + p.name + "' " + std::string(to_string(p.type)) + " " + shape + ">";
+      });
 
   nb::class_<LoadTimes> times(m, "LoadTimes", "Where the time of loading went, in seconds.");
   bind_report(times, "times_text", "times_html");
@@ -240,6 +267,11 @@ void bind_model(nb::module_& m) {
            nb::arg("wanted") = std::vector<std::string>(), nb::arg("reading").none() = nb::none(),
            nb::call_guard<Call>())
       .def("predict_rows", &predict_rows, nb::arg("columns"), nb::call_guard<Call>())
+      .def_prop_ro("parameters", &Model::parameters)
+      .def(
+          "parameter", [](const Model& model, const std::string& name) { return to_numpy(model.parameter(name)); },
+          nb::arg("name"), nb::call_guard<Call>(), nb::sig("def parameter(self, name: str) -> numpy.ndarray"))
+      .def("with_parameters", &with_parameters, nb::arg("values"), nb::call_guard<Call>())
       .def("new_state", &Model::new_state, nb::call_guard<Unlocked>())
       .def(
           "compute_plan",

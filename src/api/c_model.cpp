@@ -1,5 +1,6 @@
 #include <memory>
 #include <span>
+#include <sstream>
 
 #include "api/c_support.h"
 #include "api/internal.h"
@@ -55,6 +56,11 @@ moka::ModelConfiguration to_configuration(const moka_configuration* c) {
   if (c->processor_count > 0) need(c->processors, "processors");
   if (c->processors != nullptr) out.processors.assign(c->processors, c->processors + c->processor_count);
   if (c->pins != nullptr) out.pins = moka::parse_pins(c->pins);
+  if (c->parameters != nullptr) {
+    std::istringstream lines(c->parameters);
+    for (std::string name; std::getline(lines, name);)
+      if (!name.empty()) out.parameters.push_back(name);
+  }
   out.strict = c->strict != 0;
   if (c->rates != nullptr) out.rates = c->rates;
   if (c->identity != nullptr || c->passphrase != nullptr)
@@ -67,11 +73,12 @@ moka::ModelConfiguration to_configuration(const moka_configuration* c) {
 }
 
 void hand_out(moka::Model loaded, moka_model** to) {
-  auto m = std::make_unique<moka_model>(moka_model{std::move(loaded), {}});
+  auto m = std::make_unique<moka_model>(moka_model{std::move(loaded), {}, {}});
   const moka::FunctionDescription& f = m->model.function();
   const std::vector<moka::FeatureDescription>* lists[] = {&f.inputs, &f.outputs, &f.states};
   for (int role = 0; role < 3; role++)
     for (const auto& d : *lists[role]) m->features[role].push_back(info_of(d));
+  m->parameters = m->model.parameters();
   *to = m.release();
 }
 
@@ -226,6 +233,33 @@ moka_status moka_state_new(const moka_model* model, moka_state** state) {
 }
 
 void moka_state_free(moka_state* state) { delete state; }
+
+size_t moka_model_parameter_count(const moka_model* model) { return model == nullptr ? 0 : model->parameters.size(); }
+
+const char* moka_model_parameter_name(const moka_model* model, size_t index) {
+  return model == nullptr || index >= model->parameters.size() ? nullptr : model->parameters[index].name.c_str();
+}
+
+moka_status moka_model_read_parameter(const moka_model* model, const char* name, moka_features* values) {
+  return guarded([&] {
+    moka_features& to = need(values, "values");
+    const std::string key(need_text(name, "name"));
+    to.values[key] = need(model, "model").model.parameter(key);
+    to.views.erase(key);
+  });
+}
+
+moka_status moka_model_with_parameters(const moka_model* model, const moka_features* values, moka_model** replaced) {
+  return guarded([&] {
+    need(replaced, "replaced");
+    std::map<std::string, moka::MultiArray> arrays;
+    for (const auto& [name, value] : need(values, "values").values) {
+      if (!std::holds_alternative<moka::MultiArray>(value)) wrong(cat("parameter '", name, "': expected an array"));
+      arrays.emplace(name, std::get<moka::MultiArray>(value));
+    }
+    hand_out(need(model, "model").model.with_parameters(arrays), replaced);
+  });
+}
 
 moka_status moka_state_read(moka_state* state, const char* name, moka_array* array) {
   return guarded([&] {

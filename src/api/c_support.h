@@ -38,6 +38,7 @@ struct moka_model {
 
   moka::Model model;
   std::vector<Feature> features[3];  ///< indexed by moka_role
+  std::vector<moka::ParameterDescription> parameters;
 };
 
 namespace moka::api {

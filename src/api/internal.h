@@ -299,6 +299,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
 
   static std::shared_ptr<const Impl> make(std::shared_ptr<const Source> source, const ModelConfiguration& configuration,
                                           std::shared_ptr<MemoryBudget> budget, LoadTimes times);
+  /// The same model with other values of its parameters, which have their types.
+  static std::shared_ptr<const Impl> with_parameters(const Impl& from, const std::map<std::string, ir::Tensor>& values);
   /// `path` is empty for a model in memory.
   static std::shared_ptr<const Impl> from_file(
       const std::string& path, const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,

@@ -85,6 +85,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   options.optimize = configuration.optimize;
   options.exact_precision = configuration.precision == Precision::exact;
   options.loop_limit = configuration.loop_limit;
+  options.parameters = configuration.parameters;
   api::Devices devices = api::unwrap(api::devices_for(configuration));
   options.plan.devices = devices.list;
   options.keep_sources = devices.pins.has_users();
@@ -264,7 +265,12 @@ Model Model::from_mil(const std::string& text, const ModelConfiguration& configu
 
 Model Model::configured(const ModelConfiguration& configuration) const {
   const api::TracedLoad traced(impl_->source->path, configuration);
-  return Model(Impl::make(impl_->source, configuration, budget_of(configuration), {}));
+  std::map<std::string, ir::Tensor> values = impl_->compile_options.parameter_values;
+  if (configuration.function_name != impl_->configuration.function_name) values.clear();
+  ModelConfiguration c = configuration;
+  for (const auto& [name, value] : values) c.parameters.push_back(name);
+  auto made = Impl::make(impl_->source, c, budget_of(c), {});
+  return Model(values.empty() ? std::move(made) : Impl::with_parameters(*made, values));
 }
 
 ModelDescription Model::describe(const std::string& path) { return outline(path).description; }

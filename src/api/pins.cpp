@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "api/internal.h"
+#include "base/pattern.h"
 
 namespace moka {
 
@@ -34,27 +35,6 @@ namespace api {
 
 namespace {
 
-/// Whether `text` matches `pattern`, in which each "*" stands for any text.
-bool fits(std::string_view pattern, std::string_view text) {
-  size_t p = 0, t = 0, star = std::string_view::npos, from = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      from = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      p++;
-      t++;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++from;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') p++;
-  return p == pattern.size();
-}
-
 constexpr std::string_view kType = "type:", kScope = "scope:";
 
 bool is_in_scope(std::string_view scope, std::string_view name) {
@@ -63,13 +43,14 @@ bool is_in_scope(std::string_view scope, std::string_view name) {
 }
 
 bool names(std::string_view pattern, std::string_view name) {
-  return pattern.starts_with(kScope) ? is_in_scope(pattern.substr(kScope.size()), name) : fits(pattern, name);
+  return pattern.starts_with(kScope) ? is_in_scope(pattern.substr(kScope.size()), name)
+                                     : matches_pattern(pattern, name);
 }
 
 bool matches(std::string_view pattern, std::string_view name, std::string_view type, const ir::SourceOp* source) {
   if (pattern.starts_with(kType)) {
     const std::string_view wanted = pattern.substr(kType.size());
-    return fits(wanted, type) || (source != nullptr && fits(wanted, source->type));
+    return matches_pattern(wanted, type) || (source != nullptr && matches_pattern(wanted, source->type));
   }
   return names(pattern, name) || (source != nullptr && names(pattern, source->name));
 }

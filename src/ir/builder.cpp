@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/fixed.h"
 #include "ir/program.h"
 
 namespace moka::ir {
@@ -116,7 +117,7 @@ Status check_operands(const Op& op) {
         }
       }
       if (p.constant && v->constant() == nullptr &&
-          !(v->producer() != nullptr && v->producer()->has_trait(Trait::constexpr_weight)))
+          !(v->producer() != nullptr && v->producer()->has_trait(Trait::constexpr_weight)) && !is_from_parameter(*v))
         return arg_error(version, op.name, p.name, "a constant", cat("'", v->name, "', which is computed"));
       if (!p.allowed.empty() && v->constant() != nullptr && t == DType::string) {
         if (v->constant()->tensor.count() != 1) return arg_error(version, op.name, p.name, "one string", cat(v->type));

@@ -75,6 +75,7 @@ enum class Trait : uint32_t {
   constant = 128,         ///< `const`
   commutative = 256,
   types_only = 512,  ///< the reference kernel reads only the types of its inputs (shape)
+  parameter = 1024,  ///< fixed while a prediction runs, but another one may have another value (moka_parameter)
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));

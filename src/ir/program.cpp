@@ -106,6 +106,8 @@ void Block::replace_output(Value* from, Value* to) {
 
 std::list<std::unique_ptr<Op>>::const_iterator Block::erase(Op* op) { return ops_.erase(op->self_); }
 
+void Block::move_before(Op* op, Op* other) { ops_.splice(other->self_, ops_, op->self_); }
+
 Block::~Block() {
   for (Value* v : outputs_) remove_one(v->returned_by_, this);
   // Later operations use values of earlier ones, so they are destroyed in reverse order.

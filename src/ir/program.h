@@ -134,6 +134,8 @@ class Block {
   void replace_output(Value* from, Value* to);
   /// Removes an operation and returns an iterator to the next one. Precondition: none of its outputs is used.
   std::list<std::unique_ptr<Op>>::const_iterator erase(Op* op);
+  /// Moves an operation of this block before another one of it. Precondition: the values that it uses exist there.
+  void move_before(Op* op, Op* other);
   ~Block();
 
  private:

@@ -16,7 +16,8 @@ constexpr size_t kMaxResult = 64 * 1024;
 constexpr size_t kMaxInput = 1024 * 1024;
 
 bool may_fold(const Op& op) {
-  for (Trait t : {Trait::constant, Trait::constexpr_weight, Trait::random, Trait::stateful, Trait::control})
+  for (Trait t :
+       {Trait::constant, Trait::constexpr_weight, Trait::random, Trait::stateful, Trait::control, Trait::parameter})
     if (op.has_trait(t)) return false;
   if (!op.version().reference || op.output_count() == 0) return false;
   size_t total = 0;

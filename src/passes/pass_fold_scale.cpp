@@ -4,6 +4,7 @@
 #include <limits>
 #include <span>
 
+#include "ir/fixed.h"
 #include "passes/affine.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -137,22 +138,18 @@ class ScaleFolder {
   Status fold(const Layer& layer) {
     Op& op = layer.op;
     const auto bias = vector_of(op, "bias", static_cast<size_t>(layer.made), 0, kMaxWeights);
-    if (!bias) return {};
-    Affine before, after;
-    struct Follower {
-      Op* op;
-      Value* x;  ///< the operand of the operation
-    };
-    std::vector<Follower> followers;
+    const Value* given_bias = op.input("bias");
+    if (!bias && !(is_from_parameter(*given_bias) && given_bias->type.is_concrete())) return {};
+    std::vector<ChannelStep> before, after;
     std::string names;
     Value* input = op.input("x");
     while (has_one_use(*input)) {
       Op& p = *input->producer();
       Value* x = source_of(p);
       if (x == nullptr || !same_sizes(x->type, input->type)) break;
-      const auto a = affine_of(p, *x, layer.linear ? input->type.rank() - 1 : 1, layer.taken, kMaxWeights);
-      if (!a || !a->finite() || (a->shifts() && !sees_only_input(layer))) break;
-      before = a->then(before);
+      auto step = channel_step(p, *x, layer.linear ? input->type.rank() - 1 : 1, layer.taken, kMaxWeights);
+      if (!step || (step->shifts && !sees_only_input(layer))) break;
+      before.insert(before.begin(), std::move(*step));
       names += cat(names.empty() ? "" : ", ", p.name);
       input = x;
     }
@@ -168,27 +165,41 @@ class ScaleFolder {
         reshaped.push_back(kept);
         kept = next.output();
       } else if (same_sizes(output->type, next.output()->type)) {
-        const auto a = affine_of(next, *output, axis, layer.made, kMaxWeights);
-        if (!a || !a->finite()) break;
-        after = after.then(*a);
+        auto step = channel_step(next, *output, axis, layer.made, kMaxWeights);
+        if (!step) break;
+        after.push_back(std::move(*step));
         names += cat(names.empty() ? "" : ", ", next.name);
-        followers.push_back({&next, output});
         scaled = reshaped.size();
       } else {
         break;
       }
       output = next.output();
     }
-    if (names.empty() || !MOKA_TRY(apply(layer, *bias, before, after, names))) return {};
+    if (names.empty()) return {};
+    const bool all_known = bias && is_known(before) && is_known(after) && !is_from_parameter(*op.input("weight"));
+    if (!MOKA_TRY(all_known ? apply(layer, *bias, together(before), together(after), names)
+                            : apply_later(layer, before, after, names)))
+      return {};
     if (input != op.input("x")) op.replace_input(op.input("x"), input);
-    for (auto f = followers.rbegin(); f != followers.rend(); ++f) {
-      take_name(*f->x, *f->op->output());
-      Function::replace_all_uses(f->op->output(), f->x);
-      op.parent()->erase(f->op);
+    for (auto step = after.rbegin(); step != after.rend(); ++step) {
+      Op& follower = *step->x->users()[0];
+      take_name(*step->x, *follower.output());
+      Function::replace_all_uses(follower.output(), step->x);
+      op.parent()->erase(&follower);
     }
     // The model's values of these names are not scaled.
     for (size_t i = 0; i < scaled; i++) reshaped[i]->name = c_.function.unique_name(reshaped[i]->name);
     return {};
+  }
+
+  static bool is_known(const std::vector<ChannelStep>& steps) {
+    return std::all_of(steps.begin(), steps.end(), [](const ChannelStep& s) { return s.known.has_value(); });
+  }
+
+  static Affine together(const std::vector<ChannelStep>& steps) {
+    Affine all;
+    for (const ChannelStep& s : steps) all = all.then(*s.known);
+    return all;
   }
 
   /// If `next` only reshapes `x`, finds where its result has the dimension `axis` of `channels` entries.
@@ -212,7 +223,7 @@ class ScaleFolder {
   static Value* source_of(const Op& p) {
     if (p.output_count() != 1) return nullptr;
     Value* x = p.input("x");
-    if (x != nullptr && x->constant() != nullptr) x = p.version().param_index("y") >= 0 ? p.input("y") : nullptr;
+    if (x != nullptr && is_fixed(*x)) x = p.version().param_index("y") >= 0 ? p.input("y") : nullptr;
     return x;
   }
 
@@ -266,6 +277,51 @@ class ScaleFolder {
     if (later) MOKA_TRY(scale_when_packed(layer, before, after));
     if (had_bias || std::any_of(bias.begin(), bias.end(), [](double b) { return b != 0; }))
       op.set_constant("bias", MOKA_TRY(rounded(bias, bias_dtype, Shape{layer.made})));
+    c_.remark(cat(names, reweigh ? " into the weights of " : " into the bias of ", op.name));
+    return true;
+  }
+
+  /// Makes weights and bias operations on parameters, which are computed again when a parameter has changed.
+  Result<bool> apply_later(const Layer& layer, const std::vector<ChannelStep>& before,
+                           const std::vector<ChannelStep>& after, std::string_view names) {
+    Op& op = layer.op;
+    Value *weight = op.input("weight"), *bias = op.input("bias");
+    const auto any = [](const std::vector<ChannelStep>& steps, bool ChannelStep::*what) {
+      return std::any_of(steps.begin(), steps.end(), [&](const ChannelStep& s) { return s.*what; });
+    };
+    const bool reweigh = any(before, &ChannelStep::scales) || any(after, &ChannelStep::scales);
+    const bool shifts = any(before, &ChannelStep::shifts);
+    if (((reweigh || shifts) && !may_expand(*weight, kMaxWeights)) || (reweigh && layer.reads_from_file()) ||
+        (shifts && layer.transposed))
+      return false;
+    Builder builder = Builder::before(c_.table, op);
+    const auto one = [](double v) { return rounded({v}, DType::fp64, Shape{1}); };
+    const auto [in_scale, in_shift] = MOKA_TRY(compose(builder, before, layer.taken));
+    const auto [out_scale, out_shift] = MOKA_TRY(compose(builder, after, layer.made));
+    Value* scaled = weight;
+    if (reweigh) {
+      std::vector<NamedArg> args{
+          given("weight", weight), {"groups", static_cast<int>(layer.groups)}, {"transposed", layer.transposed}};
+      for (const auto& [param, scale] : {std::pair("input_scale", in_scale), std::pair("output_scale", out_scale)})
+        args.push_back(scale != nullptr ? NamedArg(param, scale) : NamedArg(param, MOKA_TRY(one(1))));
+      scaled = MOKA_TRY(builder.op("moka_scale_weights", std::move(args), weight->name));
+    }
+    if (bias != nullptr || shifts || any(after, &ChannelStep::shifts)) {
+      const auto ones = [&](double v) {
+        return rounded(std::vector<double>(static_cast<size_t>(layer.made), v), DType::fp64, Shape{layer.made});
+      };
+      const DType dtype = bias != nullptr ? bias->type.dtype() : weight->type.dtype();
+      std::vector<NamedArg> args{{"dtype", std::string(to_string(dtype))}, {"groups", static_cast<int>(layer.groups)}};
+      args.push_back(out_scale != nullptr ? NamedArg("scale", out_scale) : NamedArg("scale", MOKA_TRY(ones(1))));
+      args.push_back(out_shift != nullptr ? NamedArg("shift", out_shift) : NamedArg("shift", MOKA_TRY(ones(0))));
+      if (bias != nullptr) args.push_back(given("bias", bias));
+      if (shifts) {
+        args.push_back(given("weight", weight));
+        args.emplace_back("input_shift", in_shift);
+      }
+      op.set_input("bias", {MOKA_TRY(builder.op("moka_fold_bias", std::move(args), cat(op.name, "_bias")))});
+    }
+    if (scaled != weight) op.set_input("weight", {scaled});
     c_.remark(cat(names, reweigh ? " into the weights of " : " into the bias of ", op.name));
     return true;
   }

@@ -1,5 +1,6 @@
 #include <unordered_map>
 
+#include "ir/fixed.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -33,7 +34,8 @@ class AddendFuser {
     Value *x = add.input("x"), *y = add.input("y");
     const Type& type = add.output()->type;
     if (x == y || !type.is_tensor() || !type.is_concrete() || type.dtype() != DType::fp32 || x->type != type ||
-        y->type != type || x->constant() != nullptr || y->constant() != nullptr)
+        y->type != type || x->constant() != nullptr || y->constant() != nullptr || is_from_parameter(*x) ||
+        is_from_parameter(*y))
       return;
     auto position = [&](const Value* v) {
       auto found = v->producer() == nullptr ? order.end() : order.find(v->producer());

@@ -1,7 +1,10 @@
+#include <algorithm>
+
+#include "ir/fixed.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-/// Makes a constant row that is added to a matrix product its bias. ONNX models hold linear layers in this form. The
+/// Makes a fixed row that is added to a matrix product its bias. ONNX models hold linear layers in this form. The
 /// product does not become a `linear`, whose weights would have to be transposed: kernels read them from the file as
 /// they are. Only in float32, because in other types the sum would be rounded once instead of twice.
 namespace moka::passes {
@@ -12,24 +15,34 @@ using namespace ir;
 
 constexpr size_t kMostBytes = size_t{1} << 20;
 
-/// The operand of a sum as one number for each column; nullopt: it is not constant, or varies otherwise.
-std::optional<Tensor> row_of(const Value& v, int rank, int64_t columns) {
+/// Whether the operand of a sum is fixed and has one number for each column.
+bool is_row(const Value& v, int rank, int64_t columns) {
   const Type& t = v.type;
-  if (!t.is_tensor() || !t.is_concrete() || t.dtype() != DType::fp32 || t.rank() < 1 || t.rank() > rank ||
-      t.shape()[t.rank() - 1] != columns || t.shape().count() != columns || columns < 2)
-    return std::nullopt;
-  const auto value = constant_value(v, kMostBytes);
-  if (!value) return std::nullopt;
-  auto row = Tensor::uninitialized(DType::fp32, Shape{columns});
-  if (!row) return std::nullopt;
+  return t.is_tensor() && t.is_concrete() && t.dtype() == DType::fp32 && t.rank() >= 1 && t.rank() <= rank &&
+         t.shape()[t.rank() - 1] == columns && t.shape().count() == columns && columns >= 2 && is_fixed(v);
+}
+
+/// Makes the numbers of `row` the bias of `product`. Returns false where they are too many to compute now.
+Result<bool> set_bias(PassContext& c, Op& product, Value& row) {
+  const int64_t columns[] = {row.type.shape().count()};
+  if (is_from_parameter(row)) {
+    Builder before = Builder::before(c.table, product);
+    Value* bias = MOKA_TRY(before.op("reshape", {{"x", &row}, {"shape", Tensor::i32(columns)}}, row.name));
+    product.set_input("bias", {bias});
+    return true;
+  }
+  const auto value = constant_value(row, kMostBytes);
+  if (!value) return false;
+  Tensor bias = MOKA_TRY(Tensor::uninitialized(DType::fp32, Shape{columns[0]}));
   const auto from = value->as<float>();
-  std::copy(from.begin(), from.end(), row->mut<float>().begin());
-  return std::move(*row);
+  std::copy(from.begin(), from.end(), bias.mut<float>().begin());
+  product.set_constant("bias", std::move(bias));
+  return true;
 }
 
 Status fuse_bias(PassContext& c) {
-  for_each_op(c.function.body(), [&](Op& add) {
-    if (add.type_name() != "add" || !add.epilogue.empty()) return;
+  return try_each_op(c.function.body(), [&](Op& add) -> Status {
+    if (add.type_name() != "add" || !add.epilogue.empty()) return {};
     for (const auto& [of_product, of_row] : {std::pair{"x", "y"}, std::pair{"y", "x"}}) {
       Value* product = add.input(of_product);
       Op* op = has_one_use(*product) ? product->producer() : nullptr;
@@ -39,16 +52,15 @@ Status fuse_bias(PassContext& c) {
       const Type &type = product->type, &right = op->input("y")->type;
       if (!type.is_ranked() || type.rank() < 1 || type.dtype() != DType::fp32 || !right.is_ranked() || right.rank() < 2)
         continue;
-      auto row = row_of(*add.input(of_row), type.rank(), type.shape()[type.rank() - 1]);
-      if (!row) continue;
-      op->set_constant("bias", std::move(*row));
+      Value* row = add.input(of_row);
+      if (!is_row(*row, type.rank(), type.shape()[type.rank() - 1]) || !MOKA_TRY(set_bias(c, *op, *row))) continue;
       c.remark(cat(add.name, " into the bias of ", op->name));
       take_name(*product, *add.output());
       replace_and_erase(add, product);
-      return;
+      break;
     }
+    return {};
   });
-  return {};
 }
 
 }  // namespace

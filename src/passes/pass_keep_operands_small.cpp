@@ -1,6 +1,7 @@
 #include <cmath>
 #include <utility>
 
+#include "ir/fixed.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -63,7 +64,8 @@ class Keeper {
       if (!(size == 0 || (size <= kMostFactor && size >= 1 / kMostFactor))) continue;
       for (auto [large, small] : {std::pair{"x", "y"}, std::pair{"y", "x"}}) {
         Value *x = inner->input(large), *factor = inner->input(small);
-        if (!has_sizes(x) || !has_sizes(factor) || factor->constant() != nullptr) continue;
+        if (!has_sizes(x) || !has_sizes(factor) || factor->constant() != nullptr || is_from_parameter(*factor))
+          continue;
         if (!(x->type == type) || factor->type.shape().count() * kSmaller > type.shape().count()) continue;
         return multiply(op, *inner, given("x", x), given("x", factor), given("y", op.input(b)));
       }

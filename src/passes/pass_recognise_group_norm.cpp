@@ -78,15 +78,12 @@ Status recognise_norm(PassContext& c, Op& op) {
 }
 
 Status recognise_group_norm(PassContext& c) {
-  Status status;
-  for_each_op(c.function.body(), [&](Op& op) {
-    if (!status.ok() || op.output_count() != 1) return;
-    if (op.has_trait(Trait::alias))
-      status = recognise_norm(c, op);  // may erase op
-    else if (op.type_name() == "mul" || op.type_name() == "add")
-      take_scale(c, op, "moka_group_norm", [](const Op&) { return 1; });
+  return try_each_op(c.function.body(), [&](Op& op) -> Status {
+    if (op.output_count() != 1) return {};
+    if (op.has_trait(Trait::alias)) return recognise_norm(c, op);  // may erase op
+    if (op.type_name() != "mul" && op.type_name() != "add") return {};
+    return take_scale(c, op, "moka_group_norm", [](const Op&) { return 1; });
   });
-  return status;
 }
 
 }  // namespace

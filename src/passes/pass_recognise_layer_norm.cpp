@@ -152,8 +152,7 @@ Status recognise_layer_norm(PassContext& c) {
     if (type == "real_div") return recognise_layer(c, op);
     if (type != "mul" && type != "add") return {};
     if (type == "mul" && normalized(op)) return recognise_layer(c, op);
-    take_scale(c, op, "layer_norm", norm_axis);
-    return {};
+    return take_scale(c, op, "layer_norm", norm_axis);
   });
 }
 

@@ -121,7 +121,7 @@ class Widener {
   Status operation(Op& op, Builder& after) {
     if (op.has_trait(Trait::constant))
       return is_half(op.output()->type) ? widen_constant(*op.output(), after) : Status{};
-    if (op.has_trait(Trait::constexpr_weight)) {
+    if (op.has_trait(Trait::constexpr_weight) || op.has_trait(Trait::parameter)) {
       for (size_t i = 0; i < op.output_count(); i++)
         if (is_half(op.output(i)->type)) MOKA_TRY(expand_later(*op.output(i), after));
       return {};

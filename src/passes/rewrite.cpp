@@ -69,7 +69,7 @@ std::optional<Tensor> value_within(const Value& v, size_t max_bytes, int depth) 
   }
   const Op* op = v.producer();
   if (op == nullptr || depth == 0 || !op->version().reference || op->has_trait(Trait::random) ||
-      op->has_trait(Trait::stateful) || !op->epilogue.empty())
+      op->has_trait(Trait::stateful) || op->has_trait(Trait::parameter) || !op->epilogue.empty())
     return std::nullopt;
   // This depends only on types.
   for (const Operand& o : op->operands())

@@ -36,7 +36,8 @@ std::optional<std::vector<int64_t>> ints_of(const ir::Op& op, std::string_view p
 std::string_view text_of(const ir::Op& op, std::string_view param);
 
 /// The value of a constant, or of operations on constants (compressed weights, casts, transposes, ...). Does not change
-/// the program. nullopt: it depends on an input, or it or an intermediate value is larger than `max_bytes`.
+/// the program. nullopt: it depends on an input or a parameter, or it or an intermediate value is larger than
+/// `max_bytes`.
 std::optional<ir::Tensor> constant_value(const ir::Value& v, size_t max_bytes);
 
 /// An argument for a builder. Inline constants belong to one operation, so they are copied.

@@ -11,7 +11,7 @@ namespace {
 size_t count_folded(const Resolved& resolved) {
   size_t n = 0;
   for (const auto& op : resolved.block->ops()) {
-    if (op->has_trait(ir::Trait::constant) || op->output_count() == 0) continue;
+    if (op->has_trait(ir::Trait::constant) || op->has_trait(ir::Trait::parameter) || op->output_count() == 0) continue;
     const int i = resolved.find(op->output());
     n += i >= 0 && resolved.at(i).is_constant();
   }

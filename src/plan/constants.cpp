@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "ir/evaluate.h"
+#include "ir/fixed.h"
 
 namespace moka::plan {
 
@@ -11,42 +12,29 @@ namespace {
 constexpr int kMaxDepth = 64;
 constexpr size_t kLargePart = size_t{64} << 10;
 
-bool constant_within(const ir::Value& v, int depth) {
-  if (v.constant() != nullptr) return true;
-  const ir::Op* op = v.producer();
-  if (op == nullptr || depth == 0 || !op->version().reference) return false;
-  if (op->has_trait(ir::Trait::random) || op->has_trait(ir::Trait::stateful)) return false;
-  for (const ir::Operand& o : op->operands())
-    for (const ir::Value* in : o.values)
-      if (!constant_within(*in, depth - 1)) return false;
-  return true;
-}
-
 /// Visits the large constants that `v` is made from.
-void for_each_file_part(const ir::Value& v, int depth, void (*apply)(const void*, size_t)) {
-  if (v.constant() != nullptr) {
-    const ir::Tensor& t = v.constant()->tensor;
-    if (!t.empty_handle() && t.bytes() >= kLargePart) apply(t.data(), t.bytes());
+void for_each_file_part(const ir::Value& v, const ParameterValues& parameters, int depth,
+                        void (*apply)(const void*, size_t)) {
+  if (const ir::Tensor* t = held_tensor(v, parameters)) {
+    if (t->bytes() >= kLargePart) apply(t->data(), t->bytes());
     return;
   }
   if (v.producer() == nullptr || depth == 0) return;
   for (const ir::Operand& o : v.producer()->operands())
-    for (const ir::Value* in : o.values) for_each_file_part(*in, depth - 1, apply);
+    for (const ir::Value* in : o.values) for_each_file_part(*in, parameters, depth - 1, apply);
 }
 }  // namespace
 
-bool ConstantPool::is_constant(const ir::Value& value) { return constant_within(value, kMaxDepth); }
+bool ConstantPool::is_constant(const ir::Value& value) { return ir::is_fixed(value); }
 
 Result<ir::Tensor> ConstantPool::evaluate(const ir::Value& value, int depth) {
   {
     std::lock_guard lock(mutex_);
     if (auto it = kept_.find(&value); it != kept_.end()) return it->second.tensor;
   }
-  if (value.constant() != nullptr) {
-    if (value.constant()->tensor.empty_handle())
-      return fail(ErrorCode::unsupported, "constant '", value.name, "' of type ", value.type, " is not a tensor");
-    return value.constant()->tensor;
-  }
+  if (const ir::Tensor* held = held_tensor(value, parameters_)) return *held;
+  if (value.constant() != nullptr)
+    return fail(ErrorCode::unsupported, "constant '", value.name, "' of type ", value.type, " is not a tensor");
   const ir::Op* op = value.producer();
   if (op == nullptr || depth == 0) return fail(ErrorCode::internal, "'", value.name, "' is not a constant");
   std::vector<ir::RuntimeValue> inputs;
@@ -60,7 +48,8 @@ Result<ir::Tensor> ConstantPool::evaluate(const ir::Value& value, int depth) {
 }
 
 Result<ir::Tensor> ConstantPool::get(const ir::Value& value, bool keep) {
-  if (!keep || value.constant() != nullptr) return evaluate(value, kMaxDepth);
+  if (!keep || value.constant() != nullptr || held_tensor(value, parameters_) != nullptr)
+    return evaluate(value, kMaxDepth);
   const std::shared_ptr<Packed> there = entry(value, "value", 0);
   std::lock_guard making(there->mutex);
   const bool is_new = there->value.empty_handle();
@@ -87,14 +76,12 @@ size_t ConstantPool::kept_bytes() {
 Result<std::shared_ptr<const std::byte>> ConstantPool::pack(const ir::Value& value, std::string_view key, size_t bytes,
                                                             const Fill& fill, FileReader* reader) {
   return pack_stored(value, key, bytes, [&](std::byte* to) -> Status {
-    if (value.constant() != nullptr && !value.constant()->tensor.empty_handle()) {
-      const ir::Tensor& t = value.constant()->tensor;
-      if (const auto read = reader != nullptr ? reader->read(t.data(), t.bytes()) : nullptr)
-        return fill({t.dtype(), t.shape(), const_cast<std::byte*>(read.get())}, to);
-    }
-    for_each_file_part(value, kMaxDepth, read_ahead);
+    if (const ir::Tensor* t = held_tensor(value, parameters_); t != nullptr && reader != nullptr)
+      if (const auto read = reader->read(t->data(), t->bytes()))
+        return fill({t->dtype(), t->shape(), const_cast<std::byte*>(read.get())}, to);
+    for_each_file_part(value, parameters_, kMaxDepth, read_ahead);
     MOKA_TRY(fill(MOKA_TRY(evaluate(value, kMaxDepth)).view(), to));
-    for_each_file_part(value, kMaxDepth, drop_pages);
+    for_each_file_part(value, parameters_, kMaxDepth, drop_pages);
     return {};
   });
 }
@@ -104,7 +91,7 @@ std::shared_ptr<Packed> ConstantPool::entry(const ir::Value& value, std::string_
   std::lock_guard lock(mutex_);
   std::shared_ptr<Packed>& e = packed_[std::pair(&value, std::string(key))];
   if (e != nullptr) return e;
-  Identity identity = store_ == nullptr ? Identity() : identity_of(value);
+  Identity identity = store_ == nullptr ? Identity() : identity_of(value, parameters_);
   if (identity.text.empty())
     e = std::make_shared<Packed>();
   else
@@ -128,7 +115,7 @@ bool ConstantPool::is_packed(const ir::Value& value, std::string_view key, size_
 Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Value& value, std::string_view key,
                                                                    size_t bytes, const FillStored& fill) {
   const std::shared_ptr<Packed> packed = entry(value, key, bytes);
-  std::string lasting = cache_ ? lasting_identity_of(value, *cache_) : std::string();
+  std::string lasting = cache_ ? lasting_identity_of(value, *cache_, parameters_) : std::string();
   if (!lasting.empty()) lasting = cat(key, " of ", bytes, " from ", lasting);
   std::lock_guard lock(packed->mutex);
   bool is_found = false;

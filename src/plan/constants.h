@@ -17,6 +17,7 @@
 #include "kernel/stored.h"
 #include "plan/packed_cache.h"
 #include "plan/packed_store.h"
+#include "plan/parameters.h"
 
 namespace moka::plan {
 
@@ -24,15 +25,19 @@ namespace moka::plan {
 Result<std::shared_ptr<const kernel::Buffer>> upload_to(const kernel::Memory& memory, size_t bytes,
                                                         const std::function<Status(std::byte* to)>& fill);
 
-/// Values of a program that do not depend on its inputs: `const`, compressed weights, and operations on these alone.
-/// They are expanded on demand, packed once per (value, key), and shared by all plans of a model. Thread-safe.
+/// Values of a program that do not depend on its inputs: `const`, compressed weights, parameters, and operations on
+/// these alone. They are expanded on demand, packed once per (value, key), and shared by all plans of a model.
+/// Thread-safe.
 class ConstantPool {
  public:
-  /// `store` holds what other functions and models of the same file packed, `cache` what earlier processes packed.
-  /// Either may be null.
+  /// `store` holds what other functions and models of the same file packed, and other versions of the parameters;
+  /// `cache` holds what earlier processes packed. Either may be null.
   explicit ConstantPool(std::shared_ptr<MemoryBudget> budget, std::shared_ptr<PackedStore> store = nullptr,
-                        std::shared_ptr<PackedCache> cache = nullptr)
-      : budget_(std::move(budget)), store_(std::move(store)), cache_(std::move(cache)) {}
+                        std::shared_ptr<PackedCache> cache = nullptr, ParameterValues parameters = {})
+      : budget_(std::move(budget)),
+        store_(std::move(store)),
+        cache_(std::move(cache)),
+        parameters_(std::move(parameters)) {}
 
   /// Whether `value` is constant for every input.
   static bool is_constant(const ir::Value& value);
@@ -61,6 +66,7 @@ class ConstantPool {
   bool is_packed(const ir::Value& value, std::string_view key, size_t bytes);
 
   PackedCache* cache() const { return cache_.get(); }
+  const ParameterValues& parameters() const { return parameters_; }
   /// Does not count constants that the store or the cache already had.
   size_t packed_bytes() const { return packed_bytes_.load(std::memory_order_relaxed); }
   /// Packed constants and values that another pool had made. No other figure counts them.
@@ -80,6 +86,7 @@ class ConstantPool {
   std::shared_ptr<MemoryBudget> budget_;
   std::shared_ptr<PackedStore> store_;
   std::shared_ptr<PackedCache> cache_;
+  const ParameterValues parameters_;
   PiecePool memory_;
   std::mutex mutex_;  ///< guards the maps
   struct Kept {

@@ -22,10 +22,10 @@ constexpr int kMaxKeyDepth = 64;
 /// A name for a large tensor; empty: it has none.
 using NameOf = std::function<std::string(const ir::Tensor&)>;
 
-bool describe(const ir::Value& value, int depth, std::string& text, const NameOf& name_of) {
-  if (value.constant() != nullptr) {
-    const ir::Tensor& t = value.constant()->tensor;
-    if (t.empty_handle()) return false;
+bool describe(const ir::Value& value, const ParameterValues& parameters, int depth, std::string& text,
+              const NameOf& name_of) {
+  if (const ir::Tensor* held = held_tensor(value, parameters)) {
+    const ir::Tensor& t = *held;
     text += cat(t.dtype(), " ", t.shape());
     if (t.dtype() == ir::DType::string) {
       for (int64_t i = 0; i < t.count(); i++) {
@@ -43,12 +43,15 @@ bool describe(const ir::Value& value, int depth, std::string& text, const NameOf
     return true;
   }
   const ir::Op* op = value.producer();
+  if (value.constant() != nullptr) return false;
+  if (op != nullptr && op->has_trait(ir::Trait::parameter) && op->input("initial") != nullptr)
+    return describe(*op->input("initial"), parameters, depth - 1, text, name_of);
   if (op == nullptr || depth == 0 || !op->epilogue.empty() || op->block_count() > 0) return false;
   text += cat(op->type_name(), " ", static_cast<int>(op->version().since), " ", value.index(), "(");
   for (const ir::Operand& o : op->operands()) {
     text += cat(o.param, "=");
     for (const ir::Value* in : o.values) {
-      if (!describe(*in, depth - 1, text, name_of)) return false;
+      if (!describe(*in, parameters, depth - 1, text, name_of)) return false;
       text += ',';
     }
   }
@@ -111,18 +114,18 @@ std::shared_ptr<Packed> PackedStore::entry(const std::string& key, Identity iden
                        std::move(identity.sources));
 }
 
-Identity identity_of(const ir::Value& value) {
+Identity identity_of(const ir::Value& value, const ParameterValues& parameters) {
   Identity out;
   const auto name_of = [&](const ir::Tensor& t) {
     if (t.bytes() <= kDigested && !place_in_file(t.data(), t.bytes())) return digest_of(t);
     out.sources.push_back(t);
     return cat(reinterpret_cast<uintptr_t>(t.data()));
   };
-  if (!describe(value, kMaxKeyDepth, out.text, name_of)) out.text.clear();
+  if (!describe(value, parameters, kMaxKeyDepth, out.text, name_of)) out.text.clear();
   return out;
 }
 
-std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache) {
+std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache, const ParameterValues& parameters) {
   std::string text;
   const auto name_of = [&](const ir::Tensor& t) {
     const auto place = place_in_file(t.data(), t.bytes());
@@ -130,7 +133,7 @@ std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache
     if (name != nullptr) return cat("'", *name, "' at ", place->offset);
     return t.bytes() > kDigested ? std::string() : digest_of(t);
   };
-  return describe(value, kMaxKeyDepth, text, name_of) ? text : std::string();
+  return describe(value, parameters, kMaxKeyDepth, text, name_of) ? text : std::string();
 }
 
 }  // namespace moka::plan

@@ -7,6 +7,7 @@
 
 #include "ir/program.h"
 #include "kernel/memory.h"
+#include "plan/parameters.h"
 
 namespace moka::plan {
 
@@ -43,9 +44,10 @@ class PackedStore {
 };
 
 /// Tensors of no file are described by their elements, or above 64 KiB by their addresses.
-Identity identity_of(const ir::Value& value);
+Identity identity_of(const ir::Value& value, const ParameterValues& parameters = {});
 /// The same for a file of packed constants: large tensors are described by where they are in the model's files, or up
 /// to 64 KiB by a digest. Empty when a larger one is in none of them.
-std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache);
+std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache,
+                                const ParameterValues& parameters = {});
 
 }  // namespace moka::plan

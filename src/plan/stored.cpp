@@ -104,18 +104,15 @@ Result<std::optional<kernel::StoredConstant>> network_integers(const Op& op) {
 }
 
 /// The factor of each row of weights that are scaled by output channel only.
-std::optional<Tensor> row_factors(const Op& op) {
-  const Tensor *input = of_file(op.input("input_scale")), *output = of_file(op.input("output_scale"));
+std::optional<Tensor> row_factors(const Op& op, const Tensor& input, const Tensor& output) {
   const Tensor* transposed = of_file(op.input("transposed"));
-  if (input == nullptr || output == nullptr || transposed == nullptr || input->count() != 1 ||
-      ir::load_i64(transposed->view(), 0) != 0)
-    return std::nullopt;
+  if (transposed == nullptr || input.count() != 1 || ir::load_i64(transposed->view(), 0) != 0) return std::nullopt;
   Shape shape = op.output()->type.shape();
   for (int i = 1; i < shape.rank(); i++) shape[i] = 1;
   std::vector<float> factors;
   for (int64_t i = 0; i < shape[0]; i++)
-    factors.push_back(static_cast<float>(input->as<double>()[0] *
-                                         output->as<double>()[static_cast<size_t>(output->count() == 1 ? 0 : i)]));
+    factors.push_back(static_cast<float>(input.as<double>()[0] *
+                                         output.as<double>()[static_cast<size_t>(output.count() == 1 ? 0 : i)]));
   return Tensor::f32(shape, factors);
 }
 
@@ -148,13 +145,19 @@ void multiply(kernel::StoredConstant& s, Tensor factors) {
 }  // namespace
 
 Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& value) {
-  const Value* v = &value;
+  const auto behind_parameter = [this](const Value* v) {
+    while (v->producer() != nullptr && v->producer()->has_trait(ir::Trait::parameter) && !parameters_.contains(v))
+      v = v->producer()->input("initial");
+    return v;
+  };
+  const Value* v = behind_parameter(&value);
   const Op* op = v->producer();
   kernel::StoredConstant s;
   std::optional<kernel::StoredConstant> otherwise;
   if (op != nullptr && op->type_name() == "moka_scale_weights") {
     auto unscaled = MOKA_TRY(stored(*op->input("weight")));
-    auto factors = row_factors(*op);
+    auto factors = row_factors(*op, MOKA_TRY(get(*op->input("input_scale"), false)),
+                               MOKA_TRY(get(*op->input("output_scale"), false)));
     if (!unscaled || !factors || unscaled->is_half || value.type.shape().count() == 0) return otherwise;
     multiply(*unscaled, std::move(*factors));
     return unscaled;
@@ -162,7 +165,7 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
   if (op != nullptr && op->type_name() == "nn_weight_bytes") return network_floats(*op);
   if (op != nullptr && op->type_name() == "nn_dequantize_weights") return network_integers(*op);
   if (op != nullptr && op->type_name() == "constexpr_cast") {
-    v = op->input("source_val");
+    v = behind_parameter(op->input("source_val"));
     op = v->producer();
     if (op != nullptr && op->has_trait(ir::Trait::constexpr_weight) && v->type.dtype() == DType::fp16) {
       otherwise.emplace();
@@ -205,9 +208,9 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
     }
     return s;
   }
-  const Tensor* codes = of_file(v);
-  if (codes == nullptr) return otherwise;
-  s.elements = *codes;
+  const Tensor* elements = held_tensor(*v, parameters_);
+  if (elements == nullptr) return otherwise;
+  s.elements = *elements;
   return s;
 }
 

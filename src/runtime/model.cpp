@@ -43,60 +43,89 @@ void mark_half(const ir::Block& block) {
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> Model::compile(import::ImportedModel imported, const CompileOptions& options) {
-  std::unique_ptr<Model> m(new Model(std::move(imported), options));
-  const import::ModelDescription& d = m->imported_.description;
+Result<std::shared_ptr<Model::Compiled>> Model::compile_function(import::ImportedModel imported,
+                                                                 const CompileOptions& options) {
+  auto c = std::make_shared<Compiled>();
+  c->imported = std::move(imported);
+  const import::ModelDescription& d = c->imported.description;
   const std::string& name = options.function_name.empty() ? d.default_function : options.function_name;
-  m->function_ = d.function(name);
-  m->ir_ = m->imported_.program.find(name);
-  if (m->function_ == nullptr || m->ir_ == nullptr) {
+  c->function = d.function(name);
+  c->ir = c->imported.program.find(name);
+  if (c->function == nullptr || c->ir == nullptr) {
     std::string all;
     for (const auto& f : d.functions) all += cat(all.empty() ? "'" : ", '", f.name, "'");
     return fail(ErrorCode::not_found, "function: expected one of ", all, ", got '", name, "'");
   }
-  std::erase_if(m->imported_.program.functions, [&](const auto& f) { return f.get() != m->ir_; });
-  if (m->ir_->body().inputs().size() != m->function_->inputs.size() + m->function_->states.size())
-    return fail(ErrorCode::malformed, "function '", name, "': the description has ", m->function_->inputs.size(),
-                " inputs and ", m->function_->states.size(), " states, the program takes ",
-                m->ir_->body().inputs().size());
-  if (m->ir_->body().outputs().size() != m->function_->outputs.size())
-    return fail(ErrorCode::malformed, "function '", name, "': the description has ", m->function_->outputs.size(),
-                " outputs, the program returns ", m->ir_->body().outputs().size());
-  for (const auto& v : m->ir_->body().inputs())
+  std::erase_if(c->imported.program.functions, [&](const auto& f) { return f.get() != c->ir; });
+  if (c->ir->body().inputs().size() != c->function->inputs.size() + c->function->states.size())
+    return fail(ErrorCode::malformed, "function '", name, "': the description has ", c->function->inputs.size(),
+                " inputs and ", c->function->states.size(), " states, the program takes ",
+                c->ir->body().inputs().size());
+  if (c->ir->body().outputs().size() != c->function->outputs.size())
+    return fail(ErrorCode::malformed, "function '", name, "': the description has ", c->function->outputs.size(),
+                " outputs, the program returns ", c->ir->body().outputs().size());
+  for (const auto& v : c->ir->body().inputs())
     if (v->type.is_state() && !(v->type.element().is_tensor() && v->type.element().is_concrete()))
       return fail(ErrorCode::malformed, "function '", name, "': state '", v->name,
                   "': expected sizes that are known, got ", v->type.element());
-  m->operations_in_source_ = count_operations(m->ir_->body());
-  if (!options.outputs.empty()) MOKA_TRY(m->select_outputs());
-  if (options.keep_sources) record_sources(m->ir_->body(), m->sources_);
+  c->operations_in_source = count_operations(c->ir->body());
+  MOKA_TRY(mark_parameters(*c->ir, options.parameters, ops::table()));
+  if (!options.outputs.empty()) MOKA_TRY(c->select_outputs(options.outputs));
+  if (options.keep_sources) record_sources(c->ir->body(), c->sources);
   passes::PipelineOptions pipeline{options.optimize, !options.exact_precision};
-  MOKA_TRY(passes::run_pipeline(m->imported_.program, ops::table(), pipeline, m->remarks_));
+  MOKA_TRY(passes::run_pipeline(c->imported.program, ops::table(), pipeline, c->remarks));
+  c->parameters = parameters_of(*c->ir);
   // Neural networks declare no types. If a device computes only in float16, all values become float16.
   const auto& devices = options.plan.devices;
   if (!d.typed &&
       std::any_of(devices.begin(), devices.end(), [](const kernel::Device* x) { return x->is_half_only(); }))
-    mark_half(m->ir_->body());
-  m->options_.plan.constants = std::make_shared<plan::ConstantPool>(options.plan.budget, options.packed, options.cache);
+    mark_half(c->ir->body());
+  return c;
+}
+
+Result<std::unique_ptr<Model>> Model::compile(import::ImportedModel imported, const CompileOptions& options) {
+  std::unique_ptr<Model> m(new Model(MOKA_TRY(compile_function(std::move(imported), options)), options));
+  m->set_up_constants();
   m->set_up_devices();
   return m;
 }
 
-Status Model::select_outputs() {
-  auto& described = imported_.description.functions;
+std::unique_ptr<Model> Model::with_parameters(const std::map<std::string, ir::Tensor>& values) const {
+  std::unique_ptr<Model> m(new Model(compiled_, options_));
+  for (const auto& [name, value] : values) m->options_.parameter_values.insert_or_assign(name, value);
+  m->set_up_constants();
+  m->set_up_devices();
+  return m;
+}
+
+void Model::set_up_constants() {
+  plan::ParameterValues values;
+  for (const Parameter& p : compiled_->parameters)
+    if (const auto it = options_.parameter_values.find(p.name); it != options_.parameter_values.end())
+      values.emplace(p.value, it->second);
+  options_.plan.constants =
+      std::make_shared<plan::ConstantPool>(options_.plan.budget, options_.packed, options_.cache, std::move(values));
+}
+
+Result<ir::Tensor> Model::parameter_value(const Parameter& parameter) const {
+  return options_.plan.constants->get(*parameter.value, false);
+}
+
+Status Model::Compiled::select_outputs(const std::vector<std::string>& names) {
+  auto& described = imported.description.functions;
   auto& outputs =
-      std::find_if(described.begin(), described.end(), [&](const auto& f) { return &f == function_; })->outputs;
+      std::find_if(described.begin(), described.end(), [&](const auto& f) { return &f == function; })->outputs;
   std::vector<import::FeatureDescription> kept;
   std::vector<ir::Value*> values;
   for (size_t i = 0; i < outputs.size(); i++) {
-    if (std::find(options_.outputs.begin(), options_.outputs.end(), outputs[i].name) == options_.outputs.end())
-      continue;
+    if (std::find(names.begin(), names.end(), outputs[i].name) == names.end()) continue;
     kept.push_back(outputs[i]);
-    values.push_back(ir_->body().outputs()[i]);
+    values.push_back(ir->body().outputs()[i]);
   }
   outputs = std::move(kept);
-  ir_->body().set_outputs(std::move(values));
+  ir->body().set_outputs(std::move(values));
   const passes::Pass* sweep = passes::find("remove_dead_code");
-  passes::PassContext context{*ir_, ops::table(), remarks_, "outputs"};
+  passes::PassContext context{*ir, ops::table(), remarks, "outputs"};
   return sweep->run(context);
 }
 
@@ -138,7 +167,7 @@ const Model::Setting& Model::setting(uint32_t without, bool observed) const {
 Result<std::shared_ptr<const plan::Plan>> Model::plan_for(const Setting& s, const std::vector<ir::Type>& inputs) const {
   return s.plans.get(inputs, s.options, [&] {
     const trace::Span span(trace::Lane::activity, "plan");
-    return plan::plan_block(ir_->body(), inputs, nullptr, s.options);
+    return plan::plan_block(compiled_->ir->body(), inputs, nullptr, s.options);
   });
 }
 

@@ -12,6 +12,7 @@
 #include "import/importer.h"
 #include "passes/pass.h"
 #include "runtime/admission.h"
+#include "runtime/parameters.h"
 #include "runtime/sessions.h"
 
 namespace moka::runtime {
@@ -27,6 +28,9 @@ struct CompileOptions {
   std::shared_ptr<plan::PackedCache> cache;   ///< of earlier processes; may be null
   size_t idle_memory = size_t{256} << 20;     ///< bytes that sessions nobody uses may keep
   bool keep_sources = false;                  ///< every operation has ir::Op::source; Model::sources lists them
+  std::vector<std::string> parameters;        ///< patterns of the weights that are parameters
+  /// By name, of the parameters' types. The others have the model's own values.
+  std::map<std::string, ir::Tensor> parameter_values;
 };
 
 /// An operation before the passes.
@@ -41,18 +45,25 @@ class Model {
   ~Model();
   /// Runs the passes on `imported`. Errors: not_found (function), and what the passes find.
   static Result<std::unique_ptr<Model>> compile(import::ImportedModel imported, const CompileOptions& options);
+  /// The same function with other values of its parameters, by name; they must have the parameters' types. It shares
+  /// the program, and through CompileOptions::packed all that was packed from values that stay.
+  std::unique_ptr<Model> with_parameters(const std::map<std::string, ir::Tensor>& values) const;
+  /// Weights that may be replaced, in the order of the program.
+  const std::vector<Parameter>& parameters() const { return compiled_->parameters; }
+  /// The current value of a parameter, expanded if the model stores it compressed.
+  Result<ir::Tensor> parameter_value(const Parameter& parameter) const;
 
-  const import::ModelDescription& description() const { return imported_.description; }
-  const import::FunctionDescription& function() const { return *function_; }
-  const ir::Function& ir() const { return *ir_; }
-  const ir::Program& program() const { return imported_.program; }
-  const std::vector<passes::Remark>& remarks() const { return remarks_; }
+  const import::ModelDescription& description() const { return compiled_->imported.description; }
+  const import::FunctionDescription& function() const { return *compiled_->function; }
+  const ir::Function& ir() const { return *compiled_->ir; }
+  const ir::Program& program() const { return compiled_->imported.program; }
+  const std::vector<passes::Remark>& remarks() const { return compiled_->remarks; }
   /// Bytes of all sessions: arenas and converted inputs.
   size_t session_bytes() const { return sessions_.bytes(); }
   const plan::PlanOptions& plan_options() const { return options_.plan; }
-  size_t operations_in_source() const { return operations_in_source_; }
+  size_t operations_in_source() const { return compiled_->operations_in_source; }
   /// The operations before the passes, without constants; empty without CompileOptions::keep_sources.
-  const std::vector<SourceRecord>& sources() const { return sources_; }
+  const std::vector<SourceRecord>& sources() const { return compiled_->sources; }
 
   using Session = runtime::Session;
   /// The plan for these types of the function's inputs, made when they are new, without the devices that have failed.
@@ -102,21 +113,31 @@ class Model {
   /// "device 'a' and the CPU", "the CPU".
   std::string units_without(uint32_t without) const;
   std::vector<const kernel::Device*> devices_of(const plan::Plan& plan, uint32_t without) const;
-  /// Removes all outputs but `options_.outputs` and what only they need.
-  Status select_outputs();
-  Model(import::ImportedModel imported, const CompileOptions& options)
-      : imported_(std::move(imported)),
+  /// What all versions of the parameters share.
+  struct Compiled {
+    import::ImportedModel imported;
+    const import::FunctionDescription* function = nullptr;
+    ir::Function* ir = nullptr;
+    std::vector<passes::Remark> remarks;
+    size_t operations_in_source = 0;
+    std::vector<SourceRecord> sources;
+    std::vector<Parameter> parameters;
+
+    /// Removes all outputs but these and what only they need.
+    Status select_outputs(const std::vector<std::string>& names);
+  };
+  static Result<std::shared_ptr<Compiled>> compile_function(import::ImportedModel imported,
+                                                            const CompileOptions& options);
+  /// Makes the pool of constants for the values of CompileOptions::parameter_values.
+  void set_up_constants();
+  Model(std::shared_ptr<const Compiled> compiled, const CompileOptions& options)
+      : compiled_(std::move(compiled)),
         options_(options),
         sessions_(options.idle_memory,
                   std::max<size_t>(2 * options.plan.cached_shapes, static_cast<size_t>(processors()))) {}
 
-  import::ImportedModel imported_;
+  std::shared_ptr<const Compiled> compiled_;
   CompileOptions options_;
-  const import::FunctionDescription* function_ = nullptr;
-  ir::Function* ir_ = nullptr;
-  std::vector<passes::Remark> remarks_;
-  size_t operations_in_source_ = 0;
-  std::vector<SourceRecord> sources_;
   std::vector<const kernel::Device*> devices_;  ///< with a memory of their own, in order of preference; 32 at most
   Setting all_;                                 ///< with all devices
   mutable std::mutex settings_mutex_;

@@ -305,6 +305,46 @@ TEST(CApi, KeepsValuesOfEveryKind) {
   EXPECT_EQ(moka_features_type(f.get(), "i"), MOKA_TYPE_NONE);
 }
 
+TEST(CApi, ReplacesParameters) {
+  const std::string text =
+      "program(1.0)\n{\n  func main<ios15>(tensor<fp32, [2]> x) {\n"
+      "    tensor<fp32, [2]> w = const()[name = tensor<string, []>(\"w\"), val = tensor<fp32, [2]>([2, 3])];\n"
+      "    tensor<fp32, [2]> y = mul(x = x, y = w)[name = tensor<string, []>(\"y\")];\n  } -> (y);\n}";
+  moka_configuration configuration = MOKA_CONFIGURATION_INIT;
+  configuration.parameters = "w\n";
+  moka_model *m = nullptr, *replaced = nullptr;
+  ASSERT_EQ(moka_model_load_mil(text.c_str(), &configuration, &m), MOKA_OK) << moka_last_error();
+  const std::unique_ptr<moka_model, decltype(&moka_model_free)> first(m, moka_model_free);
+  EXPECT_EQ(moka_model_parameter_count(m), 1u);
+  EXPECT_STREQ(moka_model_parameter_name(m, 0), "w");
+  EXPECT_EQ(moka_model_parameter_name(m, 1), nullptr);
+  auto values = features(), inputs = features(), outputs = features();
+  ASSERT_EQ(moka_model_read_parameter(m, "w", values.get()), MOKA_OK) << moka_last_error();
+  moka_array array{};
+  ASSERT_EQ(moka_features_get_array(values.get(), "w", &array), MOKA_OK);
+  EXPECT_EQ(static_cast<const float*>(array.data)[1], 3.0f);
+  float numbers[] = {5, 7}, x[] = {1, 10};
+  const int64_t two = 2, three = 3;
+  array = {numbers, MOKA_FLOAT32, 1, &two, nullptr};
+  ASSERT_EQ(moka_features_set_array(values.get(), "w", &array), MOKA_OK);
+  ASSERT_EQ(moka_model_with_parameters(m, values.get(), &replaced), MOKA_OK) << moka_last_error();
+  const std::unique_ptr<moka_model, decltype(&moka_model_free)> second(replaced, moka_model_free);
+  numbers[0] = 0;  // the model has its own copy
+  array = {x, MOKA_FLOAT32, 1, &two, nullptr};
+  ASSERT_EQ(moka_features_set_array(inputs.get(), "x", &array), MOKA_OK);
+  for (const auto& [model, expected] : {std::pair(m, 2.0f), std::pair(replaced, 5.0f)}) {
+    ASSERT_EQ(moka_model_predict(model, inputs.get(), outputs.get(), nullptr), MOKA_OK) << moka_last_error();
+    ASSERT_EQ(moka_features_get_array(outputs.get(), "y", &array), MOKA_OK);
+    EXPECT_EQ(static_cast<const float*>(array.data)[0], expected);
+  }
+  array = {numbers, MOKA_FLOAT32, 1, &three, nullptr};
+  ASSERT_EQ(moka_features_set_array(values.get(), "w", &array), MOKA_OK);
+  EXPECT_EQ(moka_model_with_parameters(m, values.get(), &replaced), MOKA_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(moka_last_error()).find("parameter 'w': expected shape [2], got [3]"), std::string::npos)
+      << moka_last_error();
+  EXPECT_EQ(moka_model_read_parameter(m, "v", values.get()), MOKA_NOT_FOUND);
+}
+
 TEST(CApi, ReportsWrongUse) {
   moka_model* m = nullptr;
   moka_configuration configuration = MOKA_CONFIGURATION_INIT;

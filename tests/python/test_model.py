@@ -385,3 +385,27 @@ def test_explain_names_integers_that_wrap():
     assert remarks(ranges={"ids": (0, 32767)}) == []
     with pytest.raises(moka.InvalidArgumentError, match="range of 'id': not an array input"):
         model.explain(ranges={"id": (0, 1)})
+
+
+def test_parameters_are_replaced_without_loading(tmp_path):
+    path = tmp_path / "two.mlpackage"
+    weight = two_functions(path)
+    model = moka.Model(path, function="plain", parameters=["*weight*"])
+    (parameter,) = model.parameters
+    assert (parameter.dtype, parameter.shape) == ("float32", list(weight.shape)) and parameter.name in repr(parameter)
+    np.testing.assert_array_equal(model.parameter(parameter.name), weight)
+    x = (np.arange(8 * 1024) % 5).reshape(8, 1024).astype(np.float32)
+    new = np.roll(weight, 1, axis=0)
+    replaced = model.with_parameters({parameter.name: new})
+    for m, w in ((replaced, new), (model, weight), (pickle.loads(pickle.dumps(replaced)), new)):
+        np.testing.assert_array_equal(m.predict({"x": x})["y"], x @ w.T)
+    new[:] = 0  # the model has its own copy
+    np.testing.assert_array_equal(replaced.parameter(parameter.name), np.roll(weight, 1, axis=0))
+    with pytest.raises(moka.NotFoundError, match="'v'"):
+        model.with_parameters({"v": new})
+    with pytest.raises(ValueError, match="expected shape"):
+        model.with_parameters({parameter.name: new[1:]})
+    with pytest.raises(TypeError, match="an array of numbers"):
+        model.with_parameters({parameter.name: "text"})
+    with pytest.raises(moka.NotFoundError, match=r"'head\*'"):
+        moka.Model(path, parameters="head*")

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 
 #include "arguments.h"
+#include "convert.h"
 #include "io/file.h"
 #include "io/io_error.h"
+#include "io/npy.h"
 #include "moka/custom.h"
 #include "plugin.h"
 #include "text.h"
@@ -64,6 +67,11 @@ void add_load_options(Arguments app, LoadOptions& options) {
   app.add_option("--pins", options.pin_file, "A file of pins, one a line").option_text("FILE");
   app.add_flag("--strict", options.strict,
                "Fail when a pin matches nothing, or a device refuses a pinned operation or is lost");
+  app.add_option("--parameters", options.parameters,
+                 "Replace weights: a .npz file with an array for each. Or name weights that a program may replace;\n"
+                 "* is any text")
+      .allow_extra_args(false)
+      .option_text("FILE|NAMES");
   app.add_option("--rates", options.rates,
                  "Measured rates of the units: a file, default for the user's own, or off\n"
                  "(default: $MOKA_RATES, else default; moka rates)")
@@ -128,6 +136,22 @@ void add_pins(const std::string& text, const std::string& from, ModelConfigurati
   }
 }
 
+bool is_archive(std::string_view text) { return text.ends_with(".npz"); }
+
+/// The arrays of the .npz files among --parameters, by name. Throws UsageError.
+std::map<std::string, MultiArray> parameter_values(const LoadOptions& options) {
+  std::map<std::string, MultiArray> out;
+  for (const std::string& file : options.parameters) {
+    if (!is_archive(file)) continue;
+    try {
+      for (const io::NamedArray& a : io::read_npz(file)) out.insert_or_assign(a.name, to_multi_array(a.array));
+    } catch (const io::IoError& e) {
+      throw UsageError(fmt::format("--parameters: {}", e.what()));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 ModelConfiguration configuration(const LoadOptions& options) {
@@ -149,6 +173,8 @@ ModelConfiguration configuration(const LoadOptions& options) {
   c.neural_engine_rules = options.rules;
   if (!options.pin_file.empty()) add_pins(read_option_file("--pins", options.pin_file), options.pin_file, c);
   for (const std::string& pin : options.pins) add_pins(pin, "--pin", c);
+  for (const std::string& names : options.parameters)
+    if (!is_archive(names)) c.parameters.push_back(names);
   return c;
 }
 
@@ -156,12 +182,16 @@ Model load(const LoadOptions& options, const ModelConfiguration& configuration) 
   use_keys(options.keys);
   load_plugins(options.plugins);
   if (!options.linked.empty()) set_linked_model_folders(options.linked);
+  const std::map<std::string, MultiArray> values = parameter_values(options);
   try {
-    return Model::load(options.path, configuration);
+    if (values.empty()) return Model::load(options.path, configuration);
+    ModelConfiguration with_names = configuration;
+    for (const auto& [name, value] : values) with_names.parameters.push_back(name);
+    return Model::load(options.path, with_names).with_parameters(values);
   } catch (const Exception& e) {
     std::error_code ignored;
-    const bool asked =
-        !options.function.empty() || !options.device.empty() || !options.pins.empty() || !options.pin_file.empty();
+    const bool asked = !options.function.empty() || !options.device.empty() || !options.pins.empty() ||
+                       !options.pin_file.empty() || !options.parameters.empty();
     if (e.kind() == ErrorKind::not_found && asked && std::filesystem::exists(options.path, ignored))
       throw UsageError(e.what());
     throw;

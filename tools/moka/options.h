@@ -18,10 +18,11 @@ struct LoadOptions {
   std::string cache;              ///< ModelConfiguration::cache
   std::vector<std::string> pins;  ///< "operations=device" or "operation=kernel"
   std::string pin_file, rates, rules;
-  std::vector<std::string> plugins;  ///< what registers layers before the model is loaded
-  std::vector<std::string> linked;   ///< folders in which linked models may lie
-  bool low_memory = false;           ///< ModelConfiguration::low_memory
-  bool pack_while_loading = false;   ///< ModelConfiguration::pack_while_loading
+  std::vector<std::string> parameters;  ///< ModelConfiguration::parameters, or .npz files of their values
+  std::vector<std::string> plugins;     ///< what registers layers before the model is loaded
+  std::vector<std::string> linked;      ///< folders in which linked models may lie
+  bool low_memory = false;              ///< ModelConfiguration::low_memory
+  bool pack_while_loading = false;      ///< ModelConfiguration::pack_while_loading
   bool strict = false;
   KeyOptions keys;  ///< of an encrypted model
 };
@@ -29,9 +30,7 @@ struct LoadOptions {
 /// Only MODEL, --function and the options of keys.
 void add_model(Arguments app, LoadOptions& options);
 /// MODEL, --function, --compute-units, --threads, --processors, --device, --precision, --kernels, --cache,
-/// --low-memory, --pin,
-/// --pins, --strict, --rates, --plugin,
-/// --linked-models, --rules.
+/// --low-memory, --pin, --pins, --strict, --parameters, --rates, --plugin, --linked-models, --rules.
 void add_load_options(Arguments app, LoadOptions& options);
 /// Adds --input and the options that control how files become inputs.
 /// The text of a file that an option names. Throws UsageError.

@@ -109,7 +109,8 @@ std::string traits_text(Trait set) {
                                                              {Trait::constexpr_weight, "expands weights"},
                                                              {Trait::constant, "a constant"},
                                                              {Trait::commutative, "commutative"},
-                                                             {Trait::types_only, "reads types only"}};
+                                                             {Trait::types_only, "reads types only"},
+                                                             {Trait::parameter, "a parameter"}};
   std::string out;
   for (const auto& [t, name] : kNames)
     if (has(set, t)) out += (out.empty() ? "" : ", ") + std::string(name);

@@ -1,6 +1,7 @@
 #include "runtime/parameters.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/pattern.h"
 #include "ir/fixed.h"
@@ -16,6 +17,9 @@ bool may_be_parameter(const Type& t) {
 }
 
 bool is_weight(const Op& op) { return op.has_trait(Trait::constant) || op.has_trait(Trait::constexpr_weight); }
+
+/// Classic models look at all of their numbers before they run.
+bool is_classic(const Op& op) { return op.type_name().starts_with("ml_"); }
 
 /// The output types that follow from what is known of the operands; empty: inference fails.
 std::vector<Type> inferred(const Op& op) {
@@ -44,6 +48,7 @@ class Marker {
     for (auto it = b.ops().begin(); it != b.ops().end();) {
       Op& op = **it++;
       for (size_t i = 0; i < op.block_count(); i++) MOKA_TRY(block(*op.block(i)));
+      if (op.has_trait(Trait::parameter)) continue;
       if (!is_weight(op)) {
         MOKA_TRY(inline_constants(op));
         continue;
@@ -69,7 +74,8 @@ class Marker {
     if (!is_wanted(v.name)) return {};
     std::vector<Op*> readers;
     for (Op* user : v.users())
-      if (!is_weight(*user) && std::find(readers.begin(), readers.end(), user) == readers.end())
+      if (!is_weight(*user) && !user->has_trait(Trait::parameter) && !is_classic(*user) &&
+          std::find(readers.begin(), readers.end(), user) == readers.end())
         readers.push_back(user);
     if (readers.empty()) return {};
     const std::string name = v.name;
@@ -94,6 +100,7 @@ class Marker {
     };
     std::vector<Found> all;
     for (const Operand& o : op.operands()) {
+      if (is_classic(op)) break;
       const Value& v = *o.values[0];
       if (o.tuple || !v.is_inline_constant() || !may_be_parameter(v.type)) continue;
       const std::string& param = op.version().params[static_cast<size_t>(o.param)].name;
@@ -135,12 +142,22 @@ class Marker {
 /// Moves what is fixed to the front of its block, so that passes can use it in every operation.
 void hoist(Block& block) {
   Op* first = nullptr;
+  std::unordered_set<const Op*> stays;
+  const auto reads_what_stays = [&](const Op& op) {
+    return std::any_of(op.operands().begin(), op.operands().end(), [&](const Operand& o) {
+      return std::any_of(o.values.begin(), o.values.end(),
+                         [&](const Value* v) { return stays.contains(v->producer()); });
+    });
+  };
   for (auto it = block.ops().begin(); it != block.ops().end();) {
     Op& op = **it++;
     for (size_t i = 0; i < op.block_count(); i++) hoist(*op.block(i));
-    const bool may_move = op.output_count() > 0 && op.output()->type.is_tensor() && is_fixed(*op.output());
+    const bool may_move =
+        op.output_count() > 0 && op.output()->type.is_tensor() && is_fixed(*op.output()) && !reads_what_stays(op);
     if (may_move && first != nullptr) block.move_before(&op, first);
-    if (!may_move && first == nullptr) first = &op;
+    if (may_move) continue;
+    stays.insert(&op);
+    if (first == nullptr) first = &op;
   }
 }
 

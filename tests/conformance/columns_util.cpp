@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "conformance/round_trips_util.h"
 #include "ir/op_def.h"
@@ -6,6 +7,7 @@
 #include "kernel/kernel.h"
 #include "passes/pass.h"
 #include "runtime/frame.h"
+#include "runtime/parameters.h"
 #include "runtime/state_value.h"
 
 namespace moka::api {
@@ -39,8 +41,24 @@ struct PlannedOptions {
   int threads = 1;
   bool reuse_buffers = true, optimize = false;
   std::string_view accelerator;  ///< a device with its own memory
+  bool parameters = false;       ///< all weights are parameters, and the program has zeros instead of them
   int host_share = 0;  ///< percentage of the operations that stay on the host next to the accelerator, chosen by name
 };
+
+/// Makes all weights parameters whose initial value is 0. Returns their values by name.
+Result<std::map<std::string, Tensor>> hide_weights(Function& f) {
+  const std::string all = "*";
+  if (Status marked = runtime::mark_parameters(f, std::span(&all, 1), ops::table());
+      !marked.ok() && marked.error().code() != ErrorCode::not_found)
+    return std::move(marked).error();
+  std::map<std::string, Tensor> values;
+  plan::ConstantPool pool(nullptr);
+  for (const runtime::Parameter& p : runtime::parameters_of(f)) {
+    values[p.name] = MOKA_TRY(pool.get(*p.value, false));
+    p.value->producer()->set_constant("initial", MOKA_TRY(Tensor::zeros(p.type.dtype(), p.type.shape())));
+  }
+  return values;
+}
 
 const kernel::Device* device_named(std::string_view name) {
   const auto all = api::all_devices();
@@ -55,6 +73,8 @@ Result<std::vector<Tensor>> planned(const Case& c, const PlannedOptions& how) {
   std::vector<DType> declared;
   for (const Value* v : f.body().outputs()) declared.push_back(v->type.dtype());
   std::vector<RuntimeValue> given = MOKA_TRY(ordered_inputs(c, f));
+  std::map<std::string, Tensor> weights;
+  if (how.parameters) weights = MOKA_TRY(hide_weights(f));
   if (how.optimize) {
     std::vector<passes::Remark> remarks;
     MOKA_TRY(passes::run_pipeline(program, ops::table(), {}, remarks));
@@ -75,7 +95,10 @@ Result<std::vector<Tensor>> planned(const Case& c, const PlannedOptions& how) {
   options.states_on_devices = true;
   options.threads = how.threads;
   options.reuse_buffers = how.reuse_buffers;
-  options.constants = std::make_shared<plan::ConstantPool>(nullptr);
+  plan::ParameterValues parameters;
+  for (const runtime::Parameter& p : runtime::parameters_of(f))
+    if (const auto it = weights.find(p.name); it != weights.end()) parameters.emplace(p.value, it->second);
+  options.constants = std::make_shared<plan::ConstantPool>(nullptr, nullptr, nullptr, std::move(parameters));
   std::vector<Type> types;
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < given.size(); ++i) {
@@ -127,6 +150,7 @@ Result<std::vector<Tensor>> vulkan_cuts(const Case& c) {
   return planned(c, {.optimize = true, .accelerator = "vulkan", .host_share = 50});
 }
 Result<std::vector<Tensor>> optimized(const Case& c) { return planned(c, {.optimize = true}); }
+Result<std::vector<Tensor>> parameters(const Case& c) { return planned(c, {.optimize = true, .parameters = true}); }
 
 }  // namespace
 
@@ -141,6 +165,7 @@ std::vector<Column> columns() {
                              {"threads", threads},
                              {"no_reuse", no_reuse},
                              {"optimized", optimized, false, true},
+                             {"parameters", parameters, false, true},
                              {"simulator", simulator},
                              {"cuts", cuts, false, true}};
   // Sums of float32; exp, log and the like by the driver.

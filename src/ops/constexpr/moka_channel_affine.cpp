@@ -62,7 +62,8 @@ Status moka_channel_affine_reference(const OpCall& call, std::span<const TensorV
 OpDef define_moka_channel_affine() {
   return OpBuilder("moka_channel_affine",
                    "The scale and the shift per channel of a batch norm or an operation with one number per channel, "
-                   "after those of an earlier operation. A pass makes it where parameters are among the numbers.")
+                   "after those of an earlier operation. A pass makes it where parameters are among the numbers.",
+                   Opset::ios13)
       .constant("kind", kString)
       .one_of({"batch_norm", "add", "mul", "sub", "sub_from", "real_div", "affine"})
       .constant("channels", kI32)

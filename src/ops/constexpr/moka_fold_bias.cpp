@@ -57,7 +57,8 @@ OpDef define_moka_fold_bias() {
              "moka_fold_bias",
              "The bias of a convolution or a linear layer with the scale and the shift per output channel of what "
              "follows it, and with the shift per input channel of what comes before. A pass makes it where "
-             "parameters are among them.")
+             "parameters are among them.",
+             Opset::ios13)
       .in("scale", only(DType::fp64))
       .in("shift", only(DType::fp64))
       .in("bias", kWide)

@@ -15,7 +15,8 @@ Status moka_parameter_reference(const OpCall& call, std::span<const TensorView> 
 OpDef define_moka_parameter() {
   return OpBuilder("moka_parameter",
                    "Weights that are fixed while a prediction runs and may be replaced between two. Their value is "
-                   "`initial` until they are.")
+                   "`initial` until they are.",
+                   Opset::ios13)
       .type_var("T", kF16F32)
       .constant("initial", "T")
       .infer(same_as("initial"))

@@ -15,7 +15,9 @@ Match KernelDef::claim(const MatchCall& call) const {
   return call.call.has_addend() && !addend ? Match::no("a tensor to be added") : match(call);
 }
 
-Match Device::claim(const MatchCall& call) const {
+Match Device::claim(const MatchCall& given) const {
+  MatchCall call = given;
+  call.device = this;
   const std::string& op = call.call.version().def->name;
   std::string refusals, last;
   for (const KernelDef& k : kernels()) {

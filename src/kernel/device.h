@@ -28,7 +28,8 @@ class Device {
   /// last.
   virtual int rank() const = 0;
   virtual std::span<const KernelDef> kernels() const = 0;
-  /// The first match in `kernels`, or all refusals as "kernel: reason; kernel, kernel: reason".
+  /// The first match in `kernels`, or all refusals as "kernel: reason; kernel, kernel: reason". Asks for this device,
+  /// whatever MatchCall::device is.
   virtual Match claim(const MatchCall& call) const;
 
   // What the device is on this machine.

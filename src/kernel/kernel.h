@@ -39,6 +39,7 @@ std::string to_string(Layout layout);
 Result<size_t> storage_bytes(ir::DType dtype, const ir::Shape& shape, Layout layout);
 
 class Buffer;
+class Device;
 class Memory;
 class Queue;
 class Recorder;
@@ -131,6 +132,7 @@ struct MatchCall {
   std::span<const ir::Type> outputs;
   std::span<const Layout> layouts;  ///< layout in which each input of all_args arrives unless the planner converts it
   std::span<const ir::Epilogue> epilogue;
+  const Device* device = nullptr;  ///< which is asked; Device::claim sets it
   int threads = 1;
   /// Every reader of the results is a reshape, a transpose or a block output. Only a row-major layout helps these
   /// readers.
@@ -187,8 +189,8 @@ struct KernelDef {
   bool low_memory = false;
 
   bool runs(std::string_view op) const;
-  /// Calls `match`. Refuses an addend that the kernel does not handle, and everything if the kernel has `low_memory`
-  /// and is not asked for.
+  /// Calls `match` for MatchCall::device. Refuses an addend that the kernel does not handle, and everything if the
+  /// kernel has `low_memory` and is not asked for.
   Match claim(const MatchCall& call) const;
 };
 

@@ -32,7 +32,8 @@ Match with_threads(MatchCall& call, const PlanOptions& options, int& threads, Cl
   return m;
 }
 
-Match ask(const KernelDef& def, MatchCall& call, const PlanOptions& options, int& threads) {
+Match ask(const Device& device, const KernelDef& def, MatchCall& call, const PlanOptions& options, int& threads) {
+  call.device = &device;
   call.asked = true;
   Match m = with_threads(call, options, threads, [&](const MatchCall& c) { return def.claim(c); });
   call.asked = false;
@@ -71,7 +72,7 @@ Result<ChosenKernel> pinned(const std::string& name, MatchCall& call, const Plan
     if (def == nullptr) continue;
     if (!def->runs(op)) return fail(ErrorCode::unsupported, where, ", does not run ", op);
     ChosenKernel out;
-    Match m = ask(*def, call, options, out.threads);
+    Match m = ask(*d, *def, call, options, out.threads);
     if (!m.choice) return fail(ErrorCode::unsupported, where, ", refuses it: ", m.refusal);
     out.device = d;
     out.choice = std::move(m.choice);
@@ -107,7 +108,7 @@ Status measure(const Device& device, const std::string& shape, MatchCall& call, 
   for (const KernelDef& k : device.kernels()) {
     if (!k.measured || !k.runs(op)) continue;
     Candidate c;
-    c.choice = ask(k, call, options, c.threads).choice;
+    c.choice = ask(device, k, call, options, c.threads).choice;
     if (!c.choice) continue;
     names.emplace_back(k.name);
     candidates.push_back(std::move(c));
@@ -126,7 +127,7 @@ Status measure(const Device& device, const std::string& shape, MatchCall& call, 
   if (const auto rule = std::find(names.begin(), names.end(), by_rule); rule != names.end())
     m.chosen = names[chosen_of(times, static_cast<size_t>(rule - names.begin()))];
   if (m.chosen != by_rule) {
-    Match better = ask(*kernel_of(device, m.chosen), call, options, out.threads);
+    Match better = ask(device, *kernel_of(device, m.chosen), call, options, out.threads);
     if (!better.choice) return fail(ErrorCode::internal, "kernel ", m.chosen, " refuses what it was measured for");
     out.choice = std::move(better.choice);
   }
@@ -140,7 +141,7 @@ Status measure(const Device& device, const std::string& shape, MatchCall& call, 
 Match stored(const Device& device, MatchCall& call, const PlanOptions& options, int& threads) {
   for (const KernelDef& k : device.kernels())
     if (k.low_memory && k.runs(call.call.version().def->name))
-      if (Match m = ask(k, call, options, threads); m.choice) return m;
+      if (Match m = ask(device, k, call, options, threads); m.choice) return m;
   return {};
 }
 
@@ -150,7 +151,7 @@ bool from_cache(const Device& device, const std::string& shape, MatchCall& call,
   auto known = options.choices->find(shape, options.threads);
   const KernelDef* def = known ? kernel_of(device, known->chosen) : nullptr;
   if (def == nullptr || !def->measured || !def->runs(call.call.version().def->name)) return false;
-  out.choice = ask(*def, call, options, out.threads).choice;
+  out.choice = ask(device, *def, call, options, out.threads).choice;
   if (!out.choice) return false;
   out.by = ChosenBy::cache;
   out.measurement = std::make_shared<Measurement>(std::move(*known));

@@ -42,6 +42,25 @@ constexpr const char* kCache = R"(
   write_state(data = next, input = cache)[name = string("write")];
 } -> (next);)";
 
+/// One of several devices with the same kernels, which say for which of them they are asked.
+class Card final : public kernel::Device {
+ public:
+  explicit Card(std::string_view name) : name_(name) {}
+  std::string_view name() const override { return name_; }
+  std::string description() const override { return "refuses everything"; }
+  kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::cpu; }
+  int rank() const override { return 0; }
+  std::span<const kernel::KernelDef> kernels() const override {
+    static const kernel::KernelDef defs[] = {{"card.any", {}, [](const kernel::MatchCall& m) {
+                                                return kernel::Match::no(cat("not on ", m.device->name()));
+                                              }}};
+    return defs;
+  }
+
+ private:
+  std::string_view name_;
+};
+
 class Stages : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -72,6 +91,18 @@ class Stages : public ::testing::Test {
   PlanOptions options_;
   std::shared_ptr<const Resolved> resolved_;
 };
+
+TEST_F(Stages, KernelsKnowTheDeviceThatIsAsked) {
+  const Card first("card"), second("card1");
+  options_.devices = {&first, &second, &devices::reference::device()};
+  read(kBranch, "tensor<fp32, [2, 3]> x, bool flag");
+  const Claims all = claims();
+  ASSERT_TRUE(all.ops.at(0).host);
+  const std::vector<Refusal>& refusals = all.ops[0].host->kernel.refusals;
+  ASSERT_EQ(refusals.size(), 2u);
+  EXPECT_EQ(refusals[0].reason, "card.any: not on card");
+  EXPECT_EQ(refusals[1].reason, "card.any: not on card1");
+}
 
 TEST_F(Stages, ResolveFoldsConstantsAndSeesViews) {
   read(kSum);

@@ -1,4 +1,4 @@
-#include "devices/vulkan/chain.h"
+#include "devices/gpu/chain.h"
 
 #include "vulkan/region_util.h"
 
@@ -92,7 +92,7 @@ TEST(Chain, AProgramThatIsTooLongIsSeveral) {
   Value* v = g.input({128});
   for (int i = 0; i < 30; i++) v = g.op("sin", {{"x", v}});
   const auto r = g.expect_same({v});
-  EXPECT_EQ(r.counters.dispatches, (30 + devices::vulkan::Chain::kNodes - 1) / devices::vulkan::Chain::kNodes);
+  EXPECT_EQ(r.counters.dispatches, (30 + devices::gpu::Chain::kNodes - 1) / devices::gpu::Chain::kNodes);
 }
 
 TEST(Chain, MoreInputsThanAProgramHasAreSeveral) {

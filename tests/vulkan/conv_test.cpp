@@ -1,4 +1,4 @@
-#include "devices/vulkan/kernels/product.h"
+#include "devices/gpu/common/product.h"
 #include "devices/vulkan/pipelines.h"
 #include "vulkan/region_util.h"
 
@@ -123,7 +123,7 @@ TEST_P(Convolutions, LargeOnesOfThreeByThree) {
     y->producer()->epilogue = {{"relu"}};
     const auto r = g.expect_same({y});
     // These are few workgroups for a large GPU, where several divide the sums of each tile.
-    const bool is_large = devices::vulkan::is_large(), tiles = devices::vulkan::shares_tiles();
+    const bool is_large = card().is_large, tiles = card().shares_tiles();
     EXPECT_EQ(r.kernels, std::vector<std::string>{tiles && !is_large ? "vulkan.conv.winograd" : "vulkan.conv"});
     if (!GetParam()) {
       EXPECT_EQ(r.counters.dispatches, tiles && is_large ? 2u : 1u);
@@ -259,12 +259,12 @@ TEST(Tiles, AreSmallWhereLargeOnesComputeManyRowsThatNobodyReads) {
   const std::pair<int64_t, uint32_t> sizes[] = {{16, 32}, {24, 32}, {32, 32},  {33, 64},
                                                 {64, 64}, {96, 32}, {128, 64}, {160, 64}};
   for (const auto& [rows, size] : sizes) {
-    const devices::vulkan::Tiles tiles = devices::vulkan::tiles_of(rows, 112 * 112, 1, 64);
+    const devices::gpu::Tiles tiles = devices::gpu::tiles_of(card(), rows, 112 * 112, 1, 64);
     EXPECT_EQ(tiles.size, size) << rows;
     EXPECT_EQ(tiles.groups[1], (rows + size - 1) / size) << rows;
   }
-  EXPECT_EQ(devices::vulkan::tiles_of(64, 64, 1, 64).size, 32u) << "few groups";
-  EXPECT_EQ(devices::vulkan::large_tiles_of(96, 112 * 112, 1, 64).size, 64u);
+  EXPECT_EQ(devices::gpu::tiles_of(card(), 64, 64, 1, 64).size, 32u) << "few groups";
+  EXPECT_EQ(devices::gpu::large_tiles_of(card(), 96, 112 * 112, 1, 64).size, 64u);
 }
 
 TEST(Tiles, AreSlicedWhereFewGroupsHaveMuchToAdd) {
@@ -272,11 +272,11 @@ TEST(Tiles, AreSlicedWhereFewGroupsHaveMuchToAdd) {
   const std::tuple<int64_t, int64_t, uint32_t> slices[] = {{64, 64, 1},  {64, 127, 1},  {64, 128, 2},
                                                            {64, 256, 4}, {64, 4096, 4}, {32 * 1024, 4096, 1}};
   for (const auto& [rows, depth, expected] : slices)
-    EXPECT_EQ(devices::vulkan::tiles_of(rows, 32, 1, depth).slices, expected) << rows << " rows, depth " << depth;
+    EXPECT_EQ(devices::gpu::tiles_of(card(), rows, 32, 1, depth).slices, expected) << rows << " rows, depth " << depth;
 }
 
 TEST_P(Convolutions, DepthwiseOnesAreComputedWhereConvolutionsOfOneByOneReadThem) {
-  if (devices::vulkan::is_large()) GTEST_SKIP() << "a large GPU joins larger ones only";
+  if (card().is_large) GTEST_SKIP() << "a large GPU joins larger ones only";
   const Separable all[] = {
       {{2, 18, 9, 11}, {18, 1, 3, 3}, {1, 1}, {1, 1}, "same", 24, true, false},
       {{1, 33, 14, 13}, {33, 1, 3, 3}, {2, 2}, {1, 1}, "same", 60, false, true},  // more than a tile of channels
@@ -287,14 +287,14 @@ TEST_P(Convolutions, DepthwiseOnesAreComputedWhereConvolutionsOfOneByOneReadThem
       {{1, 48, 120, 112}, {48, 1, 3, 3}, {2, 2}, {1, 1}, "same", 24, true, false},  // much between both
   };
   for (const Separable& s : all) {
-    const bool joins = devices::vulkan::shares_tiles() || s.strides[1] == 1 || s.x.count() > 600'000;
+    const bool joins = card().shares_tiles() || s.strides[1] == 1 || s.x.count() > 600'000;
     EXPECT_EQ(saved_dispatches(GetParam(), s), joins ? 1u : 0u) << s.made;
   }
 }
 
 TEST_P(Convolutions, DepthwiseOnesAreWrittenWhereManyWouldComputeThem) {
   // Blocks of a workgroup are for up to 1024 channels, tiles for 128.
-  const int64_t made = devices::vulkan::shares_tiles() ? 200 : 1100;
+  const int64_t made = card().shares_tiles() ? 200 : 1100;
   EXPECT_EQ(saved_dispatches(GetParam(), {{1, 18, 9, 11}, {18, 1, 3, 3}, {1, 1}, {1, 1}, "same", made, true, false}),
             0u);
 }

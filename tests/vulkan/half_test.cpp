@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "devices/vulkan/kernels/common.h"
+#include "devices/gpu/common/common.h"
 #include "devices/vulkan/shader.h"
 #include "temporary_folder.h"
 #include "vulkan/region_util.h"
@@ -56,13 +56,13 @@ TEST(Half, TilesOfFloat16) {
 
 TEST(Half, ShadersWithItAreChosenWhereTheDriverHasIt) {
   MOKA_NEEDS_VULKAN();
-  using devices::vulkan::Element;
-  using devices::vulkan::tile_shader_name;
+  using devices::gpu::Element;
+  using devices::gpu::tile_shader_name;
   const bool half = devices::vulkan::Context::probe()->half;
   for (const char* stem : {"attention", "conv", "conv_transpose", "matmul"}) {
-    EXPECT_EQ(tile_shader_name(stem, Element::f16, Element::f16), cat(stem, half ? "_h16" : "_f16"));
-    EXPECT_EQ(tile_shader_name(stem, Element::f32, Element::f32), cat(stem, "_f32"));
-    EXPECT_EQ(tile_shader_name(stem, Element::f32, Element::f16), cat(stem, "_f32_f16"));
+    EXPECT_EQ(tile_shader_name(card(), stem, Element::f16, Element::f16), cat(stem, half ? "_h16" : "_f16"));
+    EXPECT_EQ(tile_shader_name(card(), stem, Element::f32, Element::f32), cat(stem, "_f32"));
+    EXPECT_EQ(tile_shader_name(card(), stem, Element::f32, Element::f16), cat(stem, "_f32_f16"));
     EXPECT_NE(devices::vulkan::find_shader(cat(stem, "_h16")), nullptr);
   }
 }

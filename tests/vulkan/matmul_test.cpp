@@ -1,4 +1,4 @@
-#include "devices/vulkan/kernels/common.h"
+#include "devices/gpu/common/common.h"
 #include "vulkan/region_util.h"
 
 namespace moka::vulkan_test {
@@ -67,7 +67,7 @@ TEST_P(Products, LongSums) {
     y->producer()->epilogue = {{"relu"}};
     const auto r = g.expect_same({y});
     if (!GetParam()) {
-      EXPECT_EQ(r.counters.dispatches, devices::vulkan::shares_tiles() && devices::vulkan::is_large() ? 2u : 1u);
+      EXPECT_EQ(r.counters.dispatches, card().shares_tiles() && card().is_large ? 2u : 1u);
     }
   }
   Region g(GetParam());

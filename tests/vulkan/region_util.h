@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "devices/vulkan/context.h"
 #include "devices/vulkan/device.h"
+#include "devices/vulkan/queue.h"
 #include "ir/program.h"
 #include "kernel/stored.h"
 
@@ -35,7 +37,7 @@ class Region {
   struct Result {
     std::vector<ir::Tensor> got, expected;
     std::vector<std::string> kernels;
-    devices::vulkan::Counters counters;
+    devices::gpu::Counters counters;
     std::string refusal;  ///< refusal of the first operation that the device does not take
   };
   /// Runs the region `times` times and returns the last results.
@@ -53,6 +55,9 @@ class Region {
   std::mt19937 random_;
 };
 
+/// What the card can do.
+inline const devices::gpu::Features& card() { return devices::vulkan::device().features(); }
+
 /// Integers that cover every value of `dtype`, as in stored weights.
 ir::Tensor codes(ir::DType dtype, const ir::Shape& shape);
 
@@ -60,8 +65,8 @@ ir::Tensor codes(ir::DType dtype, const ir::Shape& shape);
 #define MOKA_NEEDS_VULKAN() \
   if (auto found = ::moka::devices::vulkan::Context::probe(); !found.ok()) GTEST_SKIP() << found.error().message()
 /// Skips a test of pipelines for several sizes of kernels where shaders of tiles run.
-#define MOKA_NEEDS_BLOCKS()            \
-  if (devices::vulkan::shares_tiles()) \
+#define MOKA_NEEDS_BLOCKS()                       \
+  if (::moka::vulkan_test::card().shares_tiles()) \
   GTEST_SKIP() << "shaders of tiles specialize on the kernel's sizes, so these pipelines differ"
 
 }  // namespace moka::vulkan_test

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "devices/gpu/numbers.inc"
 #include "devices/vulkan/shader.h"
-#include "devices/vulkan/shaders/numbers.inc"
 #include "vulkan/region_util.h"
 
 namespace moka::vulkan_test {

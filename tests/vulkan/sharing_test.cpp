@@ -1,5 +1,5 @@
-#include "devices/vulkan/chain.h"
-#include "devices/vulkan/kernels/common.h"
+#include "devices/gpu/chain.h"
+#include "devices/gpu/common/common.h"
 #include "devices/vulkan/pipelines.h"
 #include "vulkan/region_util.h"
 
@@ -131,13 +131,13 @@ TEST_F(Sharing, ReductionsOfOtherSizes) {
 }
 
 TEST_F(Sharing, ShortProgramsHaveAShaderOfTheirOwn) {
-  devices::vulkan::Chain c;
+  devices::gpu::Chain c;
   c.inputs.resize(1);
-  for (size_t n = 0; n < devices::vulkan::Chain::kShort; n++) c.add(F_EXP, c.last());
+  for (size_t n = 0; n < devices::gpu::Chain::kShort; n++) c.add(F_EXP, c.last());
   EXPECT_EQ(c.shader(), "chain_short_f32");
   c.add(F_EXP, c.last());
   EXPECT_EQ(c.shader(), "chain_f32");
-  for (const size_t n : {devices::vulkan::Chain::kShort, devices::vulkan::Chain::kShort + 1}) {
+  for (const size_t n : {devices::gpu::Chain::kShort, devices::gpu::Chain::kShort + 1}) {
     Region g;
     Value* v = g.input({100}, 0.5f, 2);
     for (size_t i = 0; i < n; i++) v = g.op("mul", {{"x", v}, {"y", 0.75f}});

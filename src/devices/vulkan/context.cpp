@@ -225,18 +225,18 @@ Status Context::make_device() {
   features_.byte_storage = bytes.storageBuffer8BitAccess;
   features_.int8 = small.shaderInt8;
   // The vendors whose shared memory is ordinary memory behind the same cache.
-  constexpr uint32_t kArm = 0x13b5, kImagination = 0x1010;
+  constexpr uint32_t kArm = 0x13b5, kImagination = 0x1010, kIntel = 0x8086;
   features_.local_memory = !features_.is_processor && features_.vendor != kArm && features_.vendor != kImagination;
   features_.subgroup = subgroup.subgroupSize;
+  // Intel's drivers may divide a workgroup among smaller subgroups than they tell.
+  features_.whole_subgroups = features_.vendor != kIntel;
   const bool computes = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
   features_.subgroup_arithmetic = computes && (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0;
   features_.lanes = features_.subgroup_arithmetic && subgroup.subgroupSize >= 8 && subgroup.subgroupSize <= 64;
   features_.max_range = limits.maxStorageBufferRange;
   features_.max_allocation = largest.maxMemoryAllocationSize;
   features_.alignment = std::max<uint64_t>(64, limits.minStorageBufferOffsetAlignment);
-  features_.max_groups = limits.maxComputeWorkGroupCount[0];
-  features_.max_groups_y = limits.maxComputeWorkGroupCount[1];
-  features_.max_groups_z = limits.maxComputeWorkGroupCount[2];
+  std::copy_n(limits.maxComputeWorkGroupCount, features_.groups.size(), features_.groups.begin());
   features_.max_invocations = limits.maxComputeWorkGroupInvocations;
   features_.max_shared = limits.maxComputeSharedMemorySize;
   const VkMemoryPropertyFlags all = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |

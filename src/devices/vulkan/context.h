@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "devices/gpu/features.h"
 #include "devices/vulkan/api.h"
 
 /// The Vulkan device of a process.
@@ -17,34 +18,20 @@
 ///     Context     instance, device and queue, and what the driver can do
 ///     Pipelines   compiled shaders, made once per process (pipelines.h)
 ///     Memory, Queue, Submission   the contract of kernel/memory.h (memory.h, queue.h)
-///     Recorder    what kernels add dispatches to (recorder.h)
+///     record_commands   what devices/gpu records, in a command buffer (commands.h)
 namespace moka::devices::vulkan {
 
 class Pipelines;
 
-/// The properties of a driver that kernels depend on.
-struct Features {
-  std::string name;
+/// What a driver says of a card.
+struct Features : gpu::Features {
   uint32_t vendor = 0;
   std::array<uint8_t, 16> cache_uuid{};  ///< identifies the driver's compiler
-  bool is_processor = false;             ///< a driver that computes on the CPU, as Mesa's lavapipe does
-  bool half_storage = false;             ///< buffers of float16
-  bool half = false;                     ///< arithmetic in float16
-  bool byte_storage = false;             ///< buffers of bytes
   bool int8 = false;                     ///< arithmetic in int8
-  bool is_large = false;                 ///< a GPU of its own memory, which runs many workgroups at a time
   bool unified = false;                  ///< the host can write all of the device's memory at full speed
-  bool local_memory = true;  ///< shared memory is a memory of its own, faster than buffers; kernels stage tiles there
-  uint32_t subgroup = 1;     ///< invocations
   bool subgroup_arithmetic = false;
-  bool lanes = false;           ///< subgroups have 8 to 64 invocations and can add their values
-  uint64_t max_range = 0;       ///< maxStorageBufferRange, bytes
-  uint64_t max_allocation = 0;  ///< maxMemoryAllocationSize, bytes
-  uint64_t alignment = 64;      ///< minStorageBufferOffsetAlignment, at least 64
-  uint32_t max_groups = 0;      ///< maxComputeWorkGroupCount[0]
-  uint32_t max_groups_y = 0, max_groups_z = 0;
+  uint64_t max_allocation = 0;   ///< maxMemoryAllocationSize, bytes
   uint32_t max_invocations = 0;  ///< of a workgroup
-  uint32_t max_shared = 0;       ///< bytes of a workgroup's memory, at least 16384
 };
 
 /// Made by the first call of get(). Thread-safe: `queue_mutex_` guards the queue.

@@ -2,9 +2,9 @@
 
 #include <glob.h>
 
-#include "devices/vulkan/kernels/families.h"
 #include "devices/vulkan/pipelines.h"
-#include "kernel/device.h"
+#include "devices/vulkan/queue.h"
+#include "devices/vulkan/spirv.h"
 
 namespace moka::devices::vulkan {
 
@@ -12,8 +12,8 @@ namespace {
 
 struct Found {
   std::string description;
-  bool is_processor = false;
-  std::vector<KernelDef> kernels;
+  Features features;
+  bool is_there = false;
 };
 
 /// The GPU that was found. The first call looks for it, because loading drivers takes time and memory.
@@ -25,15 +25,10 @@ const Found& found() {
       made->description = cat("no GPU: ", features.error().message());
       return made;
     }
+    made->features = *features;
+    made->is_there = true;
     made->description = features->name;
     if (!features->half_storage) made->description += ", without float16";
-    made->is_processor = features->is_processor;
-    for (auto family :
-         {attention_kernels(), concat_kernels(), conv_kernels(),       conv_transpose_kernels(), elementwise_kernels(),
-          fill_kernels(),      gather_kernels(), host_kernels(),       matmul_kernels(),         movement_kernels(),
-          norm_kernels(),      order_kernels(),  pad_kernels(),        pool_kernels(),           quantize_kernels(),
-          recurrent_kernels(), reduce_kernels(), registered_kernels(), resize_kernels(),         sample_kernels()})
-      made->kernels.insert(made->kernels.end(), family.begin(), family.end());
     return made;
   }();
   return *f;
@@ -54,44 +49,49 @@ bool has_node() {
   return has;
 }
 
-class Vulkan final : public kernel::Device {
+class Vulkan final : public gpu::GpuDevice {
  public:
+  Vulkan() : GpuDevice("vulkan") {}
   std::string_view name() const override { return "vulkan"; }
   std::string description() const override {
-    return cat(found().description, found().is_processor ? ", a software driver" : "");
+    return cat(found().description, found().features.is_processor ? ", a software driver" : "");
   }
   std::string identity() const override { return found().description; }
-  kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::gpu; }
   int rank() const override { return 50; }
   std::string named_only() const override {
     if (!has_node()) return "no GPU under /dev";
-    if (found().kernels.empty()) return found().description;
+    if (!is_there()) return found().description;
     return software();
   }
   std::string software() const override {
-    return found().is_processor ? cat(found().description, " is a software driver, which computes on the CPU") : "";
+    return features().is_processor ? cat(found().description, " is a software driver, which computes on the CPU") : "";
   }
-  std::span<const KernelDef> kernels() const override { return found().kernels; }
+  bool is_there() const override { return found().is_there; }
+  const gpu::Features& features() const override { return found().features; }
+  const gpu::Code* find_code(std::string_view name) const override { return find_shader(name); }
+  Result<const gpu::Code*> compile(const ir::RegisteredShader& shader, int bindings) const override {
+    std::vector<uint32_t> code = shader.spirv;
+    if (code.empty()) code = *MOKA_TRY(compile_glsl(shader.glsl));
+    if (std::string why = refusal_of_spirv(code, bindings, found().features); !why.empty())
+      return fail(ErrorCode::unsupported, std::move(why));
+    return &lasting_shader(code, bindings);
+  }
   const kernel::Memory* memory() const override { return &memory_; }
+  Result<std::shared_ptr<kernel::Buffer>> allocate_staging(size_t bytes) const override {
+    return std::shared_ptr<kernel::Buffer>(
+        MOKA_TRY(VulkanBuffer::make(MOKA_TRY(Context::get()), bytes, VulkanBuffer::Use::staging)));
+  }
   Result<std::unique_ptr<kernel::Queue>> open_queue() const override {
-    return std::unique_ptr<kernel::Queue>(std::make_unique<VulkanQueue>(MOKA_TRY(Context::get())));
+    return std::unique_ptr<kernel::Queue>(std::make_unique<VulkanQueue>(MOKA_TRY(Context::get()), *this));
   }
-  Match convert(ir::DType dtype, const ir::Shape& shape, Layout from, Layout to) const override {
-    return match_conversion(dtype, shape, from, to);
-  }
-  Match unpack(kernel::PlaneOrder order, const ir::Type& planes) const override { return match_unpack(order, planes); }
   Status read_code(const std::string& folder) const override {
-    if (found().kernels.empty()) return {};
+    if (!is_there()) return {};
     return MOKA_TRY(Context::get())->pipelines().read_folder(folder);
   }
   Status write_code(const std::string& folder) const override {
-    if (found().kernels.empty()) return {};
+    if (!is_there()) return {};
     return MOKA_TRY(Context::get())->pipelines().write_folder(folder);
   }
-  bool may_join(const kernel::KernelChoice& first, const kernel::KernelChoice& reader) const override {
-    return first.kernel == "vulkan.conv.direct" && reader.kernel == "vulkan.conv";
-  }
-  bool applies(const ir::Epilogue& e) const override { return function_of(e).has_value(); }
 
  private:
   VulkanMemory memory_;
@@ -99,7 +99,7 @@ class Vulkan final : public kernel::Device {
 
 }  // namespace
 
-const kernel::Device& device() {
+const gpu::GpuDevice& device() {
   static const Vulkan d;
   return d;
 }

@@ -1,12 +1,11 @@
 #pragma once
 
-#include "devices/vulkan/queue.h"
-#include "kernel/device.h"
+#include "devices/gpu/gpu_device.h"
 
 namespace moka::devices::vulkan {
 
 /// Any GPU with a driver of Vulkan 1.1 or newer; without one it has no kernels.
-const kernel::Device& device();
+const gpu::GpuDevice& device();
 /// What the folder gives to the list of devices.
 std::vector<const kernel::Device*> devices();
 

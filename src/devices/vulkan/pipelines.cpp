@@ -13,7 +13,7 @@ namespace moka::devices::vulkan {
 
 Result<std::unique_ptr<Pipelines>> Pipelines::make(const Context& c) {
   std::unique_ptr<Pipelines> p(new Pipelines(c));
-  for (int n = 1; n <= kMostBindings; n++) {
+  for (int n = 1; n <= gpu::kMostBindings; n++) {
     const auto at = static_cast<size_t>(n);
     std::vector<VkDescriptorSetLayoutBinding> bindings(at);
     for (uint32_t i = 0; i < static_cast<uint32_t>(n); i++)
@@ -22,7 +22,7 @@ Result<std::unique_ptr<Pipelines>> Pipelines::make(const Context& c) {
     set.bindingCount = static_cast<uint32_t>(n);
     set.pBindings = bindings.data();
     MOKA_VK(c.api(), CreateDescriptorSetLayout, c.device(), &set, nullptr, &p->set_layouts_[at]);
-    const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes};
+    const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, gpu::kMostParameterBytes};
     VkPipelineLayoutCreateInfo layout{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
     layout.setLayoutCount = 1;
     layout.pSetLayouts = &p->set_layouts_[at];
@@ -49,11 +49,12 @@ size_t Pipelines::count() const {
   return made_.size();
 }
 
-Result<VkPipeline> Pipelines::create(const PipelineKey& key) {
+Result<VkPipeline> Pipelines::create(const gpu::Specialized& key) {
   const Api& api = context_.api();
   VkShaderModuleCreateInfo code{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
-  code.codeSize = key.shader->code.size_bytes();
-  code.pCode = key.shader->code.data();
+  const auto& shader = static_cast<const Shader&>(*key.code);
+  code.codeSize = shader.code.size_bytes();
+  code.pCode = shader.code.data();
   VkShaderModule module = VK_NULL_HANDLE;
   MOKA_VK(api, CreateShaderModule, context_.device(), &code, nullptr, &module);
   std::vector<VkSpecializationMapEntry> entries(key.constants.size());
@@ -66,23 +67,23 @@ Result<VkPipeline> Pipelines::create(const PipelineKey& key) {
   info.stage.module = module;
   info.stage.pName = "main";
   info.stage.pSpecializationInfo = &constants;
-  info.layout = layout(key.shader->bindings);
+  info.layout = layout(shader.bindings);
   VkPipeline pipeline = VK_NULL_HANDLE;
   std::shared_lock lock(cache_mutex_);
   const VkResult r = api.CreateComputePipelines(context_.device(), cache_, 1, &info, nullptr, &pipeline);
   lock.unlock();
   api.DestroyShaderModule(context_.device(), module, nullptr);
-  if (r != VK_SUCCESS) return std::move(error_of(r, "vkCreateComputePipelines")).in(key.shader->name);
+  if (r != VK_SUCCESS) return std::move(error_of(r, "vkCreateComputePipelines")).in(shader.name);
   return pipeline;
 }
 
-Result<std::vector<VkPipeline>> Pipelines::get(std::span<const PipelineKey> keys) {
-  std::vector<PipelineKey> mine;
+Result<std::vector<VkPipeline>> Pipelines::get(std::span<const gpu::Specialized> keys) {
+  std::vector<gpu::Specialized> mine;
   std::vector<std::promise<std::shared_ptr<Result<VkPipeline>>>> promises;
   std::vector<Made> wanted;
   {
     std::lock_guard lock(mutex_);
-    for (const PipelineKey& k : keys) {
+    for (const gpu::Specialized& k : keys) {
       auto [it, is_new] = made_.try_emplace(k);
       if (is_new) {
         mine.push_back(k);

@@ -10,26 +10,17 @@
 
 namespace moka::devices::vulkan {
 
-/// A shader and the values of its specialization constants, which are numbered from 0.
-struct PipelineKey {
-  const Shader* shader = nullptr;
-  std::vector<uint32_t> constants;
-  auto operator<=>(const PipelineKey&) const = default;
-};
-
 /// Pipelines, each made once per process and shared by all submissions. Thread-safe.
 class Pipelines {
  public:
-  static constexpr int kMostBindings = 8;
-  static constexpr uint32_t kPushBytes = 128;  ///< every driver supports this size
-
   static Result<std::unique_ptr<Pipelines>> make(const Context& context);
   ~Pipelines();
 
   /// Returns a pipeline for each key. Compiles missing pipelines in parallel. If several callers need the same
   /// pipeline, one compiles it and the others wait.
-  Result<std::vector<VkPipeline>> get(std::span<const PipelineKey> keys);
-  /// The layout of a kernel with that many storage buffers (bindings 0..n-1 of set 0) and kPushBytes of push constants.
+  Result<std::vector<VkPipeline>> get(std::span<const gpu::Specialized> keys);
+  /// The layout of a kernel with that many storage buffers (bindings 0..n-1 of set 0) and gpu::kMostParameterBytes of
+  /// push constants, which every driver supports.
   VkPipelineLayout layout(int bindings) const { return layouts_[static_cast<size_t>(bindings)]; }
   VkDescriptorSetLayout set_layout(int bindings) const { return set_layouts_[static_cast<size_t>(bindings)]; }
   size_t count() const;
@@ -46,14 +37,14 @@ class Pipelines {
  private:
   explicit Pipelines(const Context& context) : context_(context) {}
   using Made = std::shared_future<std::shared_ptr<Result<VkPipeline>>>;
-  Result<VkPipeline> create(const PipelineKey& key);
+  Result<VkPipeline> create(const gpu::Specialized& key);
   std::string file_in(const std::string& folder) const;
 
   const Context& context_;  // owns this object
-  std::array<VkDescriptorSetLayout, kMostBindings + 1> set_layouts_{};
-  std::array<VkPipelineLayout, kMostBindings + 1> layouts_{};
+  std::array<VkDescriptorSetLayout, gpu::kMostBindings + 1> set_layouts_{};
+  std::array<VkPipelineLayout, gpu::kMostBindings + 1> layouts_{};
   mutable std::mutex mutex_;
-  std::map<PipelineKey, Made> made_;
+  std::map<gpu::Specialized, Made> made_;
   std::map<std::string, size_t> written_;  ///< by folder: number of pipelines when its file was last read or written
   mutable std::shared_mutex cache_mutex_;  ///< threads that compile hold it shared
   VkPipelineCache cache_ = VK_NULL_HANDLE;

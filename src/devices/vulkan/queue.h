@@ -1,6 +1,7 @@
 #pragma once
 
-#include "devices/vulkan/recorder.h"
+#include "devices/gpu/region.h"
+#include "devices/vulkan/memory.h"
 
 namespace moka::devices::vulkan {
 
@@ -8,34 +9,34 @@ namespace moka::devices::vulkan {
 class VulkanSubmission final : public kernel::Submission {
  public:
   static Result<std::unique_ptr<kernel::Submission>> make(std::shared_ptr<Context> context,
-                                                          const kernel::Region& region);
+                                                          const gpu::GpuDevice& device, const kernel::Region& region);
   ~VulkanSubmission() override;
-  std::byte* upload(size_t i) override { return uploads_[i]; }
-  const std::byte* download(size_t i) const override { return downloads_[i]; }
+  std::byte* upload(size_t i) override { return host_.uploads[i]; }
+  const std::byte* download(size_t i) const override { return host_.downloads[i]; }
   Status submit() override { return commands_->submit(); }
   Status wait() override { return commands_->wait(); }
-  const Counters& counters() const { return counters_; }
+  const gpu::Counters& counters() const { return host_.counters; }
 
  private:
   explicit VulkanSubmission(std::shared_ptr<Context> context) : context_(std::move(context)) {}
   std::shared_ptr<Context> context_;
-  std::shared_ptr<VulkanBuffer> staging_;  // nullptr where memory is unified
-  std::vector<std::byte*> uploads_, downloads_;
+  gpu::RecordedRegion host_;  // without its commands
   std::unique_ptr<CommandPool> commands_;
   VkDescriptorPool sets_ = VK_NULL_HANDLE;
-  Counters counters_;
 };
 
 /// All queues of a process feed the one queue of its device, which keeps the order.
 class VulkanQueue final : public kernel::Queue {
  public:
-  explicit VulkanQueue(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  VulkanQueue(std::shared_ptr<Context> context, const gpu::GpuDevice& device)
+      : context_(std::move(context)), device_(device) {}
   Result<std::unique_ptr<kernel::Submission>> compile(const kernel::Region& region) override {
-    return VulkanSubmission::make(context_, region);
+    return VulkanSubmission::make(context_, device_, region);
   }
 
  private:
   std::shared_ptr<Context> context_;
+  const gpu::GpuDevice& device_;
 };
 
 }  // namespace moka::devices::vulkan

@@ -4,14 +4,13 @@
 #include <span>
 #include <string_view>
 
+#include "devices/gpu/code.h"
+
 namespace moka::devices::vulkan {
 
 /// A variant of a file in shaders/, compiled when the project is built: "binary_f32".
-struct Shader {
-  std::string_view name;
+struct Shader : gpu::Code {
   std::span<const uint32_t> code;
-  int bindings;
-  bool has_starts = true;  ///< push constants begin with the first element of each binding (VulkanRecorder::dispatch)
 };
 
 /// All shaders. The build writes the list.

@@ -103,7 +103,7 @@ const Shader& lasting_shader(std::span<const uint32_t> code, int bindings) {
   const auto [it, is_new] = all.try_emplace({std::vector<uint32_t>(code.begin(), code.end()), bindings});
   if (is_new) {
     names.push_back(cat("registered ", names.size()));
-    it->second = std::make_unique<Shader>(Shader{names.back(), it->first.first, bindings, false});
+    it->second = std::make_unique<Shader>(Shader{{names.back(), bindings, false}, it->first.first});
   }
   return *it->second;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "devices/vulkan/recorder.h"
+#include "devices/vulkan/commands.h"
 
 namespace moka::devices::vulkan {
 

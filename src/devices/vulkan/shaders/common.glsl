@@ -18,7 +18,7 @@
 #define NAN uintBitsToFloat(0x7fc00000u)
 #define INF uintBitsToFloat(0x7f800000u)
 
-// One element for each invocation, in groups of 256 that fill x before y (VulkanRecorder::lines).
+// One element for each invocation, in groups of 256 that fill x before y (CommandRecorder::lines).
 uint index() {
   return (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * 256u + gl_LocalInvocationID.x;
 }

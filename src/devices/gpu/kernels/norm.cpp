@@ -1,0 +1,181 @@
+#include <algorithm>
+
+#include "devices/gpu/common/groups.h"
+#include "devices/gpu/kernels/family.h"
+#include "ops/common/common.h"
+
+namespace moka::devices::gpu {
+
+namespace {
+
+/// Which elements of x belong together, and which of gamma and beta belong to them (shaders/norm.comp).
+struct Parameters {
+  int64_t period = 1, step = 0, run = 1;
+};
+
+struct NormParams {
+  uint32_t groups, members;
+  float epsilon;
+  AfterParams after;
+  uint32_t period, step, run;
+  GroupWalk::Params walk;
+};
+
+/// `shape` is that of x with axes split or merged.
+Match normalized(const MatchCall& m, std::string_view kernel, const ir::Shape& shape, const ir::Ints& axes,
+                 Parameters params, bool centerd) {
+  if (std::string why = refusal_of_floats(m, centerd ? std::initializer_list<std::string_view>{"x", "gamma", "beta"}
+                                                     : std::initializer_list<std::string_view>{"x"});
+      !why.empty())
+    return Match::no(why);
+  const auto epsilon = m.call.number("epsilon");
+  if (!epsilon.ok()) return Match::no("an epsilon that is not constant");
+  const GroupWalk walk{features_of(m), ops::Groups(shape, axes)};
+  const Element e = float_element(m);
+  const int x = m.call.arg_index("x");
+  const int gamma = centerd ? m.call.arg_index("gamma") : -1, beta = centerd ? m.call.arg_index("beta") : -1;
+  const After after = after_of(m.epilogue);
+  KernelChoice c = centerd ? choice_of(m, kernel, {"x", "gamma", "beta"}, e) : choice_of(m, kernel, {"x"}, e);
+  c.in_place = x;
+  c.epilogues = after.count;
+  set_cost(c, m, 6 * static_cast<double>(shape.count()));
+  c.record = [=, epsilon = static_cast<float>(*epsilon)](Recorder& recorder, const RecordArgs& args) -> Status {
+    const Use in = Use::read(view(args.in, x));
+    const auto given = [&](int arg) { return arg >= 0 ? Use::read(view(args.in, arg)) : in.unused(); };
+    return recorder_of(recorder).dispatch(
+        shader_name("norm", e),
+        walk.constants({centerd, gamma >= 0, beta >= 0, after.functions[0].number, after.functions[1].number}),
+        {in, given(gamma), given(beta), Use::write(args.out[0])},
+        NormParams{walk.groups, walk.members, epsilon, AfterParams(after), u32(params.period), u32(params.step),
+                   u32(params.run), walk.params},
+        walk.work_groups());
+  };
+  return Match::yes(std::move(c));
+}
+
+Match match_layer_norm(const MatchCall& m) {
+  const ir::Shape& x = m.call.shape("x");
+  ir::Ints axes;
+  if (m.call.has("axes")) {
+    auto given = ops::axes_of(m.call, "axes", x.rank());
+    if (!given.ok()) return Match::no("axes that are not constant");
+    axes = *given;
+  } else {
+    for (int i = 0; i < x.rank(); i++) axes.push_back(i);
+  }
+  return normalized(m, "layer_norm", x, axes, {}, true);
+}
+
+Match match_instance_norm(const MatchCall& m) {
+  const ir::Shape& x = m.call.shape("x");
+  const int64_t inner = x.count(2, x.rank());
+  return normalized(m, "instance_norm", {x[0] * x[1], inner}, {1}, {x[1], 1, std::max<int64_t>(inner, 1)}, true);
+}
+
+Match match_group_norm(const MatchCall& m) {
+  const ir::Shape& x = m.call.shape("x");
+  const auto groups = m.call.integer("groups");
+  if (!groups.ok()) return Match::no("groups that are not constant");
+  const int64_t inner = x.count(2, x.rank()), channels = x[1] / *groups;
+  return normalized(m, "group_norm", {x[0] * *groups, channels * inner}, {1},
+                    {*groups, channels, std::max<int64_t>(inner, 1)}, true);
+}
+
+Match match_l2_norm(const MatchCall& m) {
+  const ir::Shape& x = m.call.shape("x");
+  const int rank = x.rank();
+  return normalized(m, "l2_norm", {x.count(0, rank - 3), x.count(rank - 3, rank)}, {1}, {}, false);
+}
+
+struct ChannelParams {
+  uint32_t count, channels, inner;
+  float epsilon;
+  AfterParams after;
+};
+
+/// `a` and `b` are required, `scale` and `shift` are not.
+Match by_channels(const MatchCall& m, std::string_view kernel, uint32_t number, std::string_view a, std::string_view b,
+                  std::string_view scale, std::string_view shift, float epsilon) {
+  if (std::string why = refusal_of_floats(m, {"x", a, b, scale, shift}); !why.empty()) return Match::no(why);
+  const ir::Shape& shape = m.call.shape("x");
+  const Element e = float_element(m);
+  const auto index = [&](std::string_view p) { return m.call.arg_index(p); };
+  const std::array<int, 5> in{index("x"), index(a), index(b), index(scale), index(shift)};
+  const After after = after_of(m.epilogue);
+  KernelChoice c = choice_of(m, kernel, {"x", a, b, scale, shift}, e);
+  c.in_place = in[0];
+  c.epilogues = after.count;
+  set_cost(c, m);
+  c.record = [=](Recorder& recorder, const RecordArgs& args) -> Status {
+    std::vector<Use> uses;
+    for (int i : in) uses.push_back(i >= 0 ? Use::read(view(args.in, i)) : uses[1].unused());
+    uses.push_back(Use::write(args.out[0]));
+    const auto n = static_cast<uint64_t>(shape.count());
+    return recorder_of(recorder).dispatch(shader_name("channels", e), after.constants({number, in[3] >= 0, in[4] >= 0}),
+                                          std::move(uses),
+                                          ChannelParams{static_cast<uint32_t>(n), u32(shape[1]),
+                                                        u32(shape.count(2, shape.rank())), epsilon, AfterParams(after)},
+                                          CommandRecorder::lines(n));
+  };
+  return Match::yes(std::move(c));
+}
+
+Match match_batch_norm(const MatchCall& m) {
+  const auto epsilon = m.call.number("epsilon");
+  if (!epsilon.ok()) return Match::no("an epsilon that is not constant");
+  return by_channels(m, "batch_norm", CHANNELS_BATCH_NORM, "mean", "variance", "gamma", "beta",
+                     static_cast<float>(*epsilon));
+}
+
+Match match_softplus(const MatchCall& m) {
+  return by_channels(m, "softplus_parametric", CHANNELS_SOFTPLUS, "alpha", "beta", "alpha", "beta", 0);
+}
+
+struct ResponseParams {
+  uint32_t count, channels, inner;
+  int32_t before, after;
+  float alpha, beta, k;
+};
+
+Match match_response_norm(const MatchCall& m) {
+  if (std::string why = refusal_of_floats(m, {"x"}); !why.empty()) return Match::no(why);
+  const ir::Shape& x = m.call.shape("x");
+  const auto size = m.call.integer("size");
+  const auto alpha = m.call.number("alpha"), beta = m.call.number("beta"), k = m.call.number("k");
+  if (!size.ok() || !alpha.ok() || !beta.ok() || !k.ok()) return Match::no("a parameter that is not constant");
+  const int axis = x.rank() - 3;
+  const int64_t channels = x[axis];
+  const ResponseParams params{u32(x.count()),
+                              u32(channels),
+                              u32(x.count(axis + 1, x.rank())),
+                              static_cast<int32_t>(std::min(*size / 2, channels)),
+                              static_cast<int32_t>(std::min((*size - 1) / 2, channels)),
+                              static_cast<float>(*alpha / static_cast<double>(*size)),
+                              static_cast<float>(*beta),
+                              static_cast<float>(*k)};
+  const Element e = float_element(m);
+  const int in = m.call.arg_index("x");
+  KernelChoice c = choice_of(m, "local_response_norm", {"x"}, e);
+  set_cost(c, m, static_cast<double>(x.count() * std::min(*size, channels)));
+  c.record = [=](Recorder& recorder, const RecordArgs& args) -> Status {
+    return recorder_of(recorder).dispatch(shader_name("local_response_norm", e), {},
+                                          {Use::read(view(args.in, in)), Use::write(args.out[0])}, params,
+                                          CommandRecorder::lines(params.count));
+  };
+  return Match::yes(std::move(c));
+}
+
+}  // namespace
+
+KernelFamily family_norm() {
+  static const KernelDef defs[] = {{"layer_norm", {"layer_norm"}, match_layer_norm},
+                                   {"instance_norm", {"instance_norm"}, match_instance_norm},
+                                   {"group_norm", {"moka_group_norm"}, match_group_norm},
+                                   {"l2_norm", {"l2_norm"}, match_l2_norm},
+                                   {"batch_norm", {"batch_norm"}, match_batch_norm},
+                                   {"softplus_parametric", {"softplus_parametric"}, match_softplus},
+                                   {"local_response_norm", {"local_response_norm"}, match_response_norm}};
+  return {defs};
+}
+
+}  // namespace moka::devices::gpu

@@ -1,0 +1,214 @@
+#include "devices/gpu/recorder.h"
+
+#include <algorithm>
+#include <map>
+
+namespace moka::devices::gpu {
+
+namespace {
+
+bool overlap(const Use& a, const Use& b) {
+  if (a.parts != 0 && a.parts == b.parts) return false;
+  return a.overlaps(b);
+}
+
+}  // namespace
+
+Use Use::of(const kernel::BufferView& v, bool written) {
+  auto bytes = kernel::storage_bytes(v.dtype, v.shape, v.layout);
+  const size_t element = v.layout.half ? 2 : static_cast<size_t>(ir::bits(v.dtype)) / 8;
+  return {v.buffer, v.offset, bytes.ok() ? *bytes : 0, element, written};
+}
+
+Groups CommandRecorder::lines(uint64_t n) {
+  constexpr uint64_t kMost = 32768;
+  const uint64_t groups = std::max<uint64_t>(1, (n + 255) / 256);
+  return {static_cast<uint32_t>(std::min(groups, kMost)), static_cast<uint32_t>((groups + kMost - 1) / kMost), 1};
+}
+
+Result<Command> CommandRecorder::command(std::string_view name, std::vector<uint32_t> constants, std::vector<Use> uses,
+                                         std::span<const std::byte> params, Groups groups) const {
+  const Code* code = device_.find_code(name);
+  if (code == nullptr) return fail(ErrorCode::internal, "device '", device_.name(), "' has no code for ", name);
+  return command(*code, std::move(constants), std::move(uses), params, groups);
+}
+
+Result<Command> CommandRecorder::command(const Code& code, std::vector<uint32_t> constants, std::vector<Use> uses,
+                                         std::span<const std::byte> params, Groups groups) const {
+  Command c;
+  c.run = {&code, std::move(constants)};
+  if (static_cast<size_t>(code.bindings) != uses.size())
+    return fail(ErrorCode::internal, code.name, " has ", code.bindings, " buffers, not ", uses.size());
+  const uint64_t alignment = device_.features().alignment;
+  for (const Use& u : uses) {
+    if (u.buffer == nullptr) return fail(ErrorCode::internal, code.name, ": a buffer is missing");
+    if (!code.has_starts) continue;
+    const auto first = static_cast<uint32_t>(u.offset % alignment / u.element);
+    c.params.insert(c.params.end(), reinterpret_cast<const std::byte*>(&first),
+                    reinterpret_cast<const std::byte*>(&first + 1));
+  }
+  c.params.insert(c.params.end(), params.begin(), params.end());
+  if (c.params.size() > kMostParameterBytes)
+    return fail(ErrorCode::internal, code.name, " has ", c.params.size(), " bytes of parameters");
+  c.uses = std::move(uses);
+  c.groups = groups;
+  return c;
+}
+
+Status CommandRecorder::dispatch_bytes(std::string_view code, std::vector<uint32_t> constants, std::vector<Use> uses,
+                                       std::span<const std::byte> params, Groups groups, std::optional<Chain> chain) {
+  commands_.push_back(MOKA_TRY(command(code, std::move(constants), std::move(uses), params, groups)));
+  commands_.back().chain = std::move(chain);
+  return {};
+}
+
+Status CommandRecorder::dispatch(const Code& code, std::vector<uint32_t> constants, std::vector<Use> uses,
+                                 std::span<const std::byte> params, Groups groups) {
+  commands_.push_back(MOKA_TRY(command(code, std::move(constants), std::move(uses), params, groups)));
+  return {};
+}
+
+void CommandRecorder::copy(Use from, Use to) {
+  to.written = true;
+  from.written = false;
+  if (from.bytes == 0) return;
+  Command c;
+  c.uses = {from, to};
+  commands_.push_back(std::move(c));
+}
+
+/// Whether anything reads the value after a command, before all of it is written again.
+bool CommandRecorder::is_needed_after(const Use& value, size_t command) const {
+  for (size_t i = command + 1; i < commands_.size(); i++) {
+    bool covered = false;
+    for (const Use& u : commands_[i].uses) {
+      if (!u.written && u.overlaps(value)) return true;
+      covered |= u.written && u.covers(value);
+    }
+    if (covered) return false;
+  }
+  return std::any_of(kept_.begin(), kept_.end(), [&](const Use& k) { return k.overlaps(value); });
+}
+
+/// Whether a command between two writes any of the values.
+bool CommandRecorder::is_written_between(const std::vector<Use>& values, size_t earlier, size_t later) const {
+  for (size_t i = earlier + 1; i < later; i++)
+    for (const Use& u : commands_[i].uses)
+      if (u.written && std::any_of(values.begin(), values.end(), [&](const Use& v) { return u.overlaps(v); }))
+        return true;
+  return false;
+}
+
+/// The command that writes what the command `reader` reads, where nothing else looks at it in between.
+std::optional<size_t> CommandRecorder::only_writer(const Use& value, size_t reader) const {
+  for (size_t i = reader; i-- > 0;) {
+    const Command& c = commands_[i];
+    const auto touches = [&](const Use& u) { return u.overlaps(value); };
+    if (std::none_of(c.uses.begin(), c.uses.end(), touches)) continue;
+    // It may have read the same bytes, which it then replaces.
+    const bool writes =
+        std::any_of(c.uses.begin(), c.uses.end(), [&](const Use& u) { return u.written && u.is(value); });
+    return writes ? std::optional(i) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Status CommandRecorder::join_chains() {
+  for (size_t later = 0; later < commands_.size(); later++) {
+    bool changed = false;
+    for (size_t k = 0; commands_[later].chain && k < commands_[later].chain->inputs.size();) {
+      const Chain& chain = *commands_[later].chain;
+      const Use value = chain.inputs[k].use;
+      const auto earlier = only_writer(value, later);
+      const bool alone =
+          std::count_if(chain.inputs.begin(), chain.inputs.end(), [&](auto& i) { return i.use.overlaps(value); }) == 1;
+      std::optional<Chain> both;
+      if (earlier && commands_[*earlier].chain && alone &&
+          (chain.out.covers(value) || !is_needed_after(value, later)) &&
+          !is_written_between(commands_[*earlier].uses, *earlier, later))
+        both = joined(*commands_[*earlier].chain, chain, k);
+      if (!both) {
+        k++;
+        continue;
+      }
+      commands_[later].chain = std::move(both);
+      commands_[later].uses = commands_[later].chain->uses();
+      commands_.erase(commands_.begin() + static_cast<std::ptrdiff_t>(*earlier));
+      later--;
+      k = 0;
+      changed = true;
+    }
+    if (!changed) continue;
+    Chain chain = *commands_[later].chain;
+    const ChainParams params(chain);
+    commands_[later] =
+        MOKA_TRY(command(chain.shader(), chain.constants(), chain.uses(),
+                         {reinterpret_cast<const std::byte*>(&params), sizeof params}, lines(chain.count())));
+    commands_[later].chain = std::move(chain);
+  }
+  return {};
+}
+
+Status CommandRecorder::join_producers() {
+  for (size_t later = 0; later < commands_.size(); later++) {
+    const Command& c = commands_[later];
+    if (!c.absorb) continue;
+    const Use value = c.uses[0];
+    const auto earlier = only_writer(value, later);
+    if (!earlier || !commands_[*earlier].producer) continue;
+    const Producer& producer = *commands_[*earlier].producer;
+    // Other invocations still read what the producer reads while one writes.
+    const bool alone = std::count_if(c.uses.begin(), c.uses.end(), [&](auto& u) { return u.overlaps(value); }) == 1;
+    const bool overwrites = std::any_of(c.uses.begin(), c.uses.end(), [&](const Use& u) {
+      return u.written &&
+             std::any_of(producer.reads.begin(), producer.reads.end(), [&](auto& r) { return u.overlaps(r); });
+    });
+    if (!alone || overwrites || is_needed_after(value, later) || is_written_between(producer.reads, *earlier, later))
+      continue;
+    auto both = c.absorb(producer);
+    if (!both) continue;
+    commands_[later] =
+        MOKA_TRY(command(both->shader, std::move(both->constants), std::move(both->uses), both->params, both->groups));
+    commands_[later].functions = both->functions;
+    commands_.erase(commands_.begin() + static_cast<std::ptrdiff_t>(*earlier));
+    later--;
+  }
+  return {};
+}
+
+void CommandRecorder::share_code() {
+  const auto without_functions = [](const Command& c) {
+    Specialized bare = c.run;
+    std::fill_n(bare.constants.begin() + static_cast<std::ptrdiff_t>(*c.functions), 2, 0u);
+    return bare;
+  };
+  std::map<Specialized, const Command*> first;  // by what it is without functions
+  for (const Command& c : commands_)
+    if (c.functions)
+      if (Specialized bare = without_functions(c); bare != c.run) first.try_emplace(std::move(bare), &c);
+  for (Command& c : commands_)
+    if (c.functions)
+      if (const auto found = first.find(c.run); found != first.end()) c.run = found->second->run;
+}
+
+void CommandRecorder::order() {
+  std::vector<Use> pending;  // since the last command that waits
+  for (Command& c : commands_) {
+    c.waits = std::any_of(c.uses.begin(), c.uses.end(), [&](const Use& now) {
+      return std::any_of(pending.begin(), pending.end(),
+                         [&](const Use& before) { return (now.written || before.written) && overlap(now, before); });
+    });
+    if (c.waits) pending.clear();
+    pending.insert(pending.end(), c.uses.begin(), c.uses.end());
+  }
+}
+
+Result<std::vector<Command>> CommandRecorder::finish() {
+  MOKA_TRY(join_chains());
+  MOKA_TRY(join_producers());
+  share_code();
+  order();
+  return std::move(commands_);
+}
+
+}  // namespace moka::devices::gpu

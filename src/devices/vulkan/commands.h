@@ -1,0 +1,16 @@
+#pragma once
+
+#include "devices/gpu/recorder.h"
+#include "devices/vulkan/memory.h"
+
+namespace moka::devices::vulkan {
+
+/// Records a barrier. Later commands see everything that earlier dispatches and copies wrote.
+void wait_for_earlier(const Api& api, VkCommandBuffer commands);
+
+/// Records commands into a command buffer. Returns the new pool that owns the descriptor sets. Errors: device_lost,
+/// also for a buffer of another process; those of compiling.
+Result<VkDescriptorPool> record_commands(const Context& context, std::span<const gpu::Command> commands,
+                                         VkCommandBuffer to);
+
+}  // namespace moka::devices::vulkan

@@ -39,7 +39,9 @@ struct Pin {
   /// network, of its layers, and those of the operations that they became: "type:innerProduct" matches all operations
   /// that come from such layers, "type:linear" all that multiply so.
   std::string operations;
-  std::string device;  ///< a device name ("cpu", "vulkan") or a unit ("gpu", which is hardware; "neuralEngine")
+  /// A device name ("cpu", "vulkan"; "vulkan1" is the second card) or a unit ("gpu", which is hardware;
+  /// "neuralEngine").
+  std::string device;
 };
 
 /// Parses pins, one per line: "conv_*=cpu". "#" begins a comment. Throws invalid_argument, which names the line.

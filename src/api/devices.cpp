@@ -43,20 +43,31 @@ std::string software_of(const kernel::Device& d, std::string_view name) {
   return name == d.name() ? std::string() : d.software();
 }
 
-bool is_beside_cpu(const kernel::Device& d) { return d.memory() != nullptr || d.unit() != kernel::ComputeUnit::cpu; }
-
 const kernel::Device* find(std::span<const kernel::Device* const> all, std::string_view name) {
   for (const kernel::Device* d : all)
     if (d->name() == name) return d;
   for (const kernel::Device* d : all)
-    if (d->rank() >= 0 && is_beside_cpu(*d) && name_of(d->unit()) == name) return d;
+    if (d->rank() >= 0 && !d->is_host() && name_of(d->unit()) == name) return d;
   return nullptr;
+}
+
+/// Adds what the drivers of the devices list beside them, where the configuration names none of these.
+void add_named(std::vector<const kernel::Device*>& all, const ModelConfiguration& configuration) {
+  const auto is_known = [&](const std::string& name) { return name.empty() || find(all, name) != nullptr; };
+  if (is_known(configuration.device) && std::all_of(configuration.pins.begin(), configuration.pins.end(),
+                                                    [&](const Pin& pin) { return is_known(pin.device); }))
+    return;
+  for (size_t i = 0, n = all.size(); i < n; i++)
+    for (const kernel::Device* d : all[i]->others()) all.push_back(d);
 }
 
 Error unknown(std::span<const kernel::Device* const> all, std::string_view name, std::string_view wanted_by) {
   std::vector<std::string_view> accepted;
-  for (const kernel::Device* d : all)
-    if (d->rank() >= 0) accepted.push_back(d->name());
+  for (const kernel::Device* d : all) {
+    if (d->rank() < 0) continue;
+    accepted.push_back(d->name());
+    for (const kernel::Device* other : d->others()) accepted.push_back(other->name());
+  }
   for (const kernel::Device* d : all)
     if (const std::string_view unit = name_of(d->unit()); find(all, unit) == d && d->name() != unit)
       accepted.push_back(unit);
@@ -75,7 +86,7 @@ Result<const kernel::Device*> preview_under(const kernel::Device& preview, std::
   if (device == nullptr) {
     std::vector<const kernel::Device*> hosts;
     for (const kernel::Device* d : all)
-      if (d->rank() >= 0 && !is_beside_cpu(*d)) hosts.push_back(d);
+      if (d->rank() >= 0 && d->is_host()) hosts.push_back(d);
     device = MOKA_TRY(preview.with_rules(std::move(hosts), rules));
   }
   return device.get();
@@ -96,6 +107,7 @@ Result<Devices> devices_for(const ModelConfiguration& configuration) {
 }
 
 Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector<const kernel::Device*> all) {
+  add_named(all, configuration);
   std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->rank() < b->rank(); });
   for (const kernel::Device*& d : all)
     if (d->is_preview()) {
@@ -108,7 +120,7 @@ Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector
   const kernel::Device* named = name.empty() ? nullptr : find(all, name);
   if (!name.empty() && named == nullptr) return unknown(all, name, "device");
   // The host's devices run operations that a named device refuses.
-  const bool keeps_host = named != nullptr && is_beside_cpu(*named);
+  const bool keeps_host = named != nullptr && !named->is_host();
   Devices out;
   if (keeps_host) out.pins.set_base(named);
   std::vector<const kernel::Device*> pinned, pinned_by_unit;
@@ -126,9 +138,9 @@ Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector
   };
   for (const kernel::Device* d : all) {
     const bool is_asked = contains(pinned, d);
-    const bool is_host = d->rank() >= 0 && !is_beside_cpu(*d);
+    const bool is_host = d->rank() >= 0 && d->is_host();
     const bool by_unit = named == nullptr && asks_for(units, *d);
-    const bool is_gpu = d->rank() >= 0 && d->unit() == kernel::ComputeUnit::gpu;
+    const bool has_memory = d->rank() >= 0 && d->memory() != nullptr;
     // Software is not a GPU, also for a pin to "gpu".
     if (!is_asked && ((d == named && !software_of(*d, name).empty()) || contains(pinned_by_unit, d))) {
       std::string remark = left_out(*d, software_of(*d, name_of(d->unit())));
@@ -136,7 +148,7 @@ Result<Devices> devices_for(const ModelConfiguration& configuration, std::vector
       out.remarks.push_back(std::move(remark));
       continue;
     }
-    if (named == nullptr && !is_asked && !by_unit && is_gpu && allows(units, d->unit()))
+    if (named == nullptr && !is_asked && !by_unit && has_memory && allows(units, d->unit()))
       out.remarks.push_back(
           left_out(*d, units == ComputeUnits::all ? d->named_only() : software_of(*d, name_of(d->unit()))));
     if (d != all.back() && d != named && !is_asked && !by_unit && !(keeps_host && is_host)) continue;

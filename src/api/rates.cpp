@@ -37,7 +37,7 @@ class RatesFile {
  public:
   RatesFile(std::string path, std::span<const kernel::Device* const> devices, int threads) : path_(std::move(path)) {
     std::copy_if(devices.begin(), devices.end(), std::back_inserter(hosts_),
-                 [](const auto* d) { return d->memory() == nullptr && d->unit() == kernel::ComputeUnit::cpu; });
+                 [](const auto* d) { return d->is_host(); });
     machine_ = {hosts_.empty() ? std::string() : hosts_.front()->identity(), std::string(kernel::build()), threads};
     if (path_.empty()) return;
     auto text = runtime::read_cache_file(path_);

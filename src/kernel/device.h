@@ -49,6 +49,12 @@ class Device {
   bool is_software() const { return !software().empty(); }
   /// Whether it computes in float16 alone, so that programs without types become float16.
   virtual bool is_half_only() const { return false; }
+  /// Further devices of the same driver, such as the other cards of the machine, best first. They live as long as the
+  /// process, are of negative rank and have none of their own. Loads the driver, which the list of all devices does
+  /// not.
+  virtual std::vector<const Device*> others() const { return {}; }
+  /// Whether it computes for the host: the CPU with whatever kernels.
+  bool is_host() const { return memory() == nullptr && unit() == ComputeUnit::cpu; }
   /// The name of the unit that computes what the device does: "cpu" for software.
   std::string_view unit_name() const { return name_of(is_software() ? ComputeUnit::cpu : unit()); }
 

@@ -87,6 +87,33 @@ TEST(Units, AllAsksAGpuThatIsHardware) {
   EXPECT_EQ(asked(Gpu(""), c), (Answer{"neural_engine cpu reference", {}}));
 }
 
+/// Not the best card of its driver.
+class OtherGpu final : public Gpu {
+ public:
+  OtherGpu() : Gpu("") {}
+  std::string_view name() const override { return "gpu1"; }
+  int rank() const override { return -1; }
+};
+
+TEST(Units, FurtherCardsOfADriverAreNamed) {
+  const OtherGpu second;
+  Gpu first("");
+  first.add(second);
+  ModelConfiguration c;
+  EXPECT_EQ(asked(first, c).first, "gpu0 cpu reference");
+  c.device = "gpu";
+  EXPECT_EQ(asked(first, c).first, "gpu0 cpu reference");
+  c.device = "gpu1";
+  EXPECT_EQ(asked(first, c).first, "gpu1 cpu reference");
+  c.device = "gpu2";
+  EXPECT_EQ(
+      asked(first, c).first,
+      "device: expected one of 'neural_engine', 'gpu0', 'gpu1', 'cpu', 'reference', 'neuralEngine', 'gpu', got 'gpu2'");
+  c.device = {};
+  c.pins = {{"conv*", "gpu1"}};
+  EXPECT_EQ(asked(first, c).first, "gpu1 gpu0 cpu reference");
+}
+
 TEST(Units, NoneIsADriverThatComputesOnTheCpu) {
   using Answer = std::pair<std::string, std::vector<std::string>>;
   const std::string why = "pixels is a software driver, which computes on the CPU";

@@ -54,12 +54,16 @@ class Gpu : public kernel::Device {
   kernel::ComputeUnit unit() const override { return kernel::ComputeUnit::gpu; }
   int rank() const override { return 40; }
   std::string named_only() const override { return named_only_; }
+  std::vector<const kernel::Device*> others() const override { return others_; }
+  /// Another card of the same driver.
+  void add(const kernel::Device& other) { others_.push_back(&other); }
   std::string software() const override { return software_; }
   std::span<const kernel::KernelDef> kernels() const override { return devices::simulator::device().kernels(); }
   const kernel::Memory* memory() const override { return devices::simulator::device().memory(); }
 
  private:
   std::string named_only_, software_;
+  std::vector<const kernel::Device*> others_;
 };
 
 }  // namespace moka::test

@@ -153,7 +153,7 @@ std::vector<Value*> Region::ops(std::string_view name, std::vector<NamedArg> arg
 
 Region::Result Region::run(const std::vector<Value*>& outputs, int times) {
   Result r;
-  const kernel::Device& device = devices::vulkan::device();
+  const kernel::Device& device = *device_;
   const kernel::Memory& memory = *device.memory();
   std::map<const Value*, TensorView> constants, values;
   std::map<const Value*, BufferView> there;
@@ -302,7 +302,7 @@ Region::Result Region::run(const std::vector<Value*>& outputs, int times) {
   r.counters = static_cast<devices::vulkan::VulkanSubmission&>(**submission).counters();
   auto context = devices::vulkan::Context::get();
   if (context.ok()) {
-    EXPECT_EQ((*context)->validation_messages(), 0u);
+    EXPECT_EQ((*context)->instance().validation_messages(), 0u);
   }
   return r;
 }

@@ -23,6 +23,8 @@ class Region {
   /// With `half` every value of the program is computed in float16, and inputs and constants are numbers of float16.
   explicit Region(bool half = false, ir::Opset opset = ir::Opset::ios17);
 
+  /// Runs on this card of the driver instead of the best one.
+  void on(const kernel::Device& card) { device_ = &card; }
   /// Results take over the memory of inputs at their last use, where kernels allow it.
   void share_in_place() { in_place_ = true; }
   ir::Tensor random(const ir::Shape& shape, float low = -1, float high = 1);
@@ -48,6 +50,7 @@ class Region {
 
  private:
   bool half_, in_place_ = false;
+  const kernel::Device* device_ = &devices::vulkan::device();
   ir::Function function_;
   ir::Builder builder_;
   std::vector<ir::Tensor> inputs_;

@@ -141,7 +141,7 @@ Support find_support(const std::string& golden) {
   std::vector<const kernel::Device*> accelerators;
   Support out;
   for (const kernel::Device* d : api::all_devices()) {
-    if (d->rank() >= 0 && d->memory() == nullptr && d->unit() == kernel::ComputeUnit::cpu) {
+    if (d->rank() >= 0 && d->is_host()) {
       devices.push_back(d);
     } else if (d->memory() != nullptr && d->kernels().empty()) {
       out.complete = false;

@@ -99,7 +99,8 @@ Result<VkDescriptorPool> record_commands(const Context& context, std::span<const
   for (const Command& c : commands) {
     for (const Use& u : c.uses)
       if (buffer_of(u).context() != &context)
-        return fail(ErrorCode::device_lost, "a buffer of the process that this one was forked from");
+        return fail(ErrorCode::device_lost,
+                    "a buffer of another card, or of the process that this one was forked from");
     if (c.run.code != nullptr) keys.push_back(c.run);
   }
   const auto made = MOKA_TRY(context.pipelines().get(keys));

@@ -9,7 +9,7 @@ namespace moka::devices::vulkan {
 void wait_for_earlier(const Api& api, VkCommandBuffer commands);
 
 /// Records commands into a command buffer. Returns the new pool that owns the descriptor sets. Errors: device_lost,
-/// also for a buffer of another process; those of compiling.
+/// also for a buffer of another card or process; those of compiling.
 Result<VkDescriptorPool> record_commands(const Context& context, std::span<const gpu::Command> commands,
                                          VkCommandBuffer to);
 

@@ -1,83 +1,58 @@
 #pragma once
 
-#include <array>
-#include <atomic>
-#include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <span>
-#include <string>
-#include <vector>
 
-#include "devices/gpu/features.h"
-#include "devices/vulkan/api.h"
+#include "devices/vulkan/instance.h"
 
-/// The Vulkan device of a process.
+/// Vulkan in a process.
 ///
-///     Context     instance, device and queue, and what the driver can do
-///     Pipelines   compiled shaders, made once per process (pipelines.h)
+///     Instance    the loader, and what its drivers say of each card (instance.h)
+///     Context     a card: its device and its queue
+///     Pipelines   compiled shaders, made once per process and card (pipelines.h)
 ///     Memory, Queue, Submission   the contract of kernel/memory.h (memory.h, queue.h)
 ///     record_commands   what devices/gpu records, in a command buffer (commands.h)
 namespace moka::devices::vulkan {
 
 class Pipelines;
 
-/// What a driver says of a card.
-struct Features : gpu::Features {
-  uint32_t vendor = 0;
-  std::array<uint8_t, 16> cache_uuid{};  ///< identifies the driver's compiler
-  bool int8 = false;                     ///< arithmetic in int8
-  bool unified = false;                  ///< the host can write all of the device's memory at full speed
-  bool subgroup_arithmetic = false;
-  uint64_t max_allocation = 0;   ///< maxMemoryAllocationSize, bytes
-  uint32_t max_invocations = 0;  ///< of a workgroup
-};
-
-/// Made by the first call of get(). Thread-safe: `queue_mutex_` guards the queue.
+/// A card as this process uses it. Made by the first call of get(). Thread-safe: `queue_mutex_` guards the queue.
 class Context {
  public:
-  /// The context of this process. Errors: unsupported, with the reason; device_lost in a child made by fork whose
-  /// parent uses hardware. If the driver computes on the CPU, such a child gets a context of its own.
-  static Result<std::shared_ptr<Context>> get();
-  /// Whether there is a device, asked once; the reason when there is none.
-  static Result<Features> probe();
+  /// The context of this process for a card, by its place among Instance::cards(). Errors: unsupported, with the
+  /// reason; device_lost in a child made by fork whose parent may use hardware. If all cards of the machine are drivers
+  /// that compute on the CPU, such a child gets contexts of its own.
+  static Result<std::shared_ptr<Context>> get(size_t card = 0);
+  /// What the card can do if it can be used, asked once; the reason when it cannot.
+  static Result<Features> probe(size_t card = 0);
+  /// How many cards there are, asked once.
+  static size_t count();
   ~Context();
   Context(const Context&) = delete;
 
   const Api& api() const { return api_; }
+  const Instance& instance() const { return *instance_; }
   VkDevice device() const { return device_; }
-  const Features& features() const { return features_; }
+  const Features& features() const { return card_.features; }
   Pipelines& pipelines() const { return *pipelines_; }
   /// Whether this process made the context. A child made by fork must not use its handles.
   bool is_own() const;
 
   Status submit(VkCommandBuffer commands, VkFence fence);
-  /// Index of a memory type among `allowed` that has all of `wanted`; -1: none.
-  int memory_type(uint32_t allowed, VkMemoryPropertyFlags wanted) const;
-  /// Number of errors and warnings from the validation layer, which MOKA_VULKAN_VALIDATION=1 loads.
-  uint64_t validation_messages() const { return messages_; }
-  bool validates() const { return messenger_ != VK_NULL_HANDLE; }
+  int memory_type(uint32_t allowed, VkMemoryPropertyFlags wanted) const { return card_.memory_type(allowed, wanted); }
 
  private:
-  Context() = default;
-  static Result<std::shared_ptr<Context>> make();
-  Status make_instance();
-  Status choose_device();
+  Context(std::shared_ptr<Instance> instance, const Card& card);
+  static Result<std::shared_ptr<Context>> make(std::shared_ptr<Instance> instance, size_t card);
   Status make_device();
 
-  Api api_;
-  VkInstance instance_ = VK_NULL_HANDLE;
-  VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
-  VkPhysicalDevice physical_ = VK_NULL_HANDLE;
+  const std::shared_ptr<Instance> instance_;
+  const Card& card_;  // of instance_
+  Api api_;           // with the functions of device_
   VkDevice device_ = VK_NULL_HANDLE;
-  uint32_t family_ = 0;
   VkQueue queue_ = VK_NULL_HANDLE;
   std::mutex queue_mutex_;
-  VkPhysicalDeviceMemoryProperties memory_{};
-  Features features_;
   std::unique_ptr<Pipelines> pipelines_;
-  std::atomic<uint64_t> messages_ = 0;
   int process_ = 0;
   friend class CommandPool;
 };

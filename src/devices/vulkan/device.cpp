@@ -10,29 +10,23 @@ namespace moka::devices::vulkan {
 
 namespace {
 
+/// A card, or why there is none.
 struct Found {
   std::string description;
   Features features;
   bool is_there = false;
-};
 
-/// The GPU that was found. The first call looks for it, because loading drivers takes time and memory.
-const Found& found() {
-  static const auto* f = [] {
-    auto* made = new Found;
-    auto features = Context::probe();
-    if (!features.ok()) {
-      made->description = cat("no GPU: ", features.error().message());
-      return made;
+  explicit Found(size_t card) {
+    auto of = Context::probe(card);
+    if (!of.ok()) {
+      description = cat("no GPU: ", of.error().message());
+      return;
     }
-    made->features = *features;
-    made->is_there = true;
-    made->description = features->name;
-    if (!features->half_storage) made->description += ", without float16";
-    return made;
-  }();
-  return *f;
-}
+    features = std::move(*of);
+    is_there = true;
+    description = cat(features.name, features.half_storage ? "" : ", without float16");
+  }
+};
 
 /// Whether the system may have a GPU. Only looks at file names, because loading drivers takes time and memory.
 bool has_node() {
@@ -51,13 +45,14 @@ bool has_node() {
 
 class Vulkan final : public gpu::GpuDevice {
  public:
-  Vulkan() : GpuDevice("vulkan") {}
-  std::string_view name() const override { return "vulkan"; }
+  explicit Vulkan(size_t card)
+      : GpuDevice("vulkan"), card_(card), name_(card == 0 ? "vulkan" : cat("vulkan", card)), memory_(card) {}
+  std::string_view name() const override { return name_; }
   std::string description() const override {
     return cat(found().description, found().features.is_processor ? ", a software driver" : "");
   }
-  std::string identity() const override { return found().description; }
-  int rank() const override { return 50; }
+  std::string identity() const override { return found().is_there ? found().features.identity : found().description; }
+  int rank() const override { return card_ == 0 ? 50 : -1; }
   std::string named_only() const override {
     if (!has_node()) return "no GPU under /dev";
     if (!is_there()) return found().description;
@@ -65,6 +60,9 @@ class Vulkan final : public gpu::GpuDevice {
   }
   std::string software() const override {
     return features().is_processor ? cat(found().description, " is a software driver, which computes on the CPU") : "";
+  }
+  std::vector<const kernel::Device*> others() const override {
+    return card_ == 0 ? other_cards() : std::vector<const kernel::Device*>();
   }
   bool is_there() const override { return found().is_there; }
   const gpu::Features& features() const override { return found().features; }
@@ -79,28 +77,47 @@ class Vulkan final : public gpu::GpuDevice {
   const kernel::Memory* memory() const override { return &memory_; }
   Result<std::shared_ptr<kernel::Buffer>> allocate_staging(size_t bytes) const override {
     return std::shared_ptr<kernel::Buffer>(
-        MOKA_TRY(VulkanBuffer::make(MOKA_TRY(Context::get()), bytes, VulkanBuffer::Use::staging)));
+        MOKA_TRY(VulkanBuffer::make(MOKA_TRY(Context::get(card_)), bytes, VulkanBuffer::Use::staging)));
   }
   Result<std::unique_ptr<kernel::Queue>> open_queue() const override {
-    return std::unique_ptr<kernel::Queue>(std::make_unique<VulkanQueue>(MOKA_TRY(Context::get()), *this));
+    return std::unique_ptr<kernel::Queue>(std::make_unique<VulkanQueue>(MOKA_TRY(Context::get(card_)), *this));
   }
   Status read_code(const std::string& folder) const override {
     if (!is_there()) return {};
-    return MOKA_TRY(Context::get())->pipelines().read_folder(folder);
+    return MOKA_TRY(Context::get(card_))->pipelines().read_folder(folder);
   }
   Status write_code(const std::string& folder) const override {
     if (!is_there()) return {};
-    return MOKA_TRY(Context::get())->pipelines().write_folder(folder);
+    return MOKA_TRY(Context::get(card_))->pipelines().write_folder(folder);
   }
 
  private:
+  /// The cards but the best one.
+  static std::vector<const kernel::Device*> other_cards() {
+    static const auto& all = *new std::vector<const kernel::Device*>([] {
+      std::vector<const kernel::Device*> made;
+      for (size_t card = 1; card < Context::count(); card++) made.push_back(new Vulkan(card));
+      return made;
+    }());
+    return all;
+  }
+  /// The first call looks for the card, because loading drivers takes time and memory.
+  const Found& found() const {
+    std::call_once(once_, [&] { found_.emplace(card_); });
+    return *found_;
+  }
+
+  const size_t card_;
+  const std::string name_;
   VulkanMemory memory_;
+  mutable std::once_flag once_;
+  mutable std::optional<Found> found_;
 };
 
 }  // namespace
 
 const gpu::GpuDevice& device() {
-  static const Vulkan d;
+  static const Vulkan d(0);
   return d;
 }
 

@@ -4,7 +4,7 @@
 
 namespace moka::devices::vulkan {
 
-/// Any GPU with a driver of Vulkan 1.1 or newer; without one it has no kernels.
+/// The best card with a driver of Vulkan 1.1 or newer; without one it has no kernels. Device::others() has the rest.
 const gpu::GpuDevice& device();
 /// What the folder gives to the list of devices.
 std::vector<const kernel::Device*> devices();

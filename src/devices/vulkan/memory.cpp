@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* kForeign = "a buffer of the process that this one was forked from";
 
-Result<std::shared_ptr<StagingRing>> ring_for(const VulkanBuffer& buffer) {
-  auto context = MOKA_TRY(Context::get());
+Result<std::shared_ptr<StagingRing>> ring_for(const VulkanBuffer& buffer, size_t card) {
+  auto context = MOKA_TRY(Context::get(card));
   if (buffer.context() != context.get()) return fail(ErrorCode::device_lost, kForeign);
   return StagingRing::of(std::move(context));
 }
@@ -70,12 +70,12 @@ VulkanBuffer::~VulkanBuffer() {
 }
 
 size_t VulkanMemory::alignment() const {
-  auto features = Context::probe();
+  auto features = Context::probe(card_);
   return features.ok() ? static_cast<size_t>(features->alignment) : 64;
 }
 
 Result<std::shared_ptr<Buffer>> VulkanMemory::allocate(size_t bytes) const {
-  auto context = MOKA_TRY(Context::get());
+  auto context = MOKA_TRY(Context::get(card_));
   return std::shared_ptr<Buffer>(MOKA_TRY(VulkanBuffer::make(std::move(context), bytes, VulkanBuffer::Use::device)));
 }
 
@@ -92,7 +92,7 @@ Status VulkanMemory::write(Buffer& to, size_t offset, const void* from, size_t b
     std::memcpy(buffer.mapped() + offset, from, bytes);
     return {};
   }
-  return MOKA_TRY(ring_for(buffer))->write(buffer, offset, from, bytes);
+  return MOKA_TRY(ring_for(buffer, card_))->write(buffer, offset, from, bytes);
 }
 
 Status VulkanMemory::read(const Buffer& from, size_t offset, void* to, size_t bytes) const {
@@ -103,7 +103,7 @@ Status VulkanMemory::read(const Buffer& from, size_t offset, void* to, size_t by
     std::memcpy(to, buffer.mapped() + offset, bytes);
     return {};
   }
-  return MOKA_TRY(ring_for(buffer))->read(buffer, offset, to, bytes);
+  return MOKA_TRY(ring_for(buffer, card_))->read(buffer, offset, to, bytes);
 }
 
 }  // namespace moka::devices::vulkan

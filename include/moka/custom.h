@@ -74,15 +74,26 @@ struct LayerPlan {
   double seconds = 0;                      ///< estimated time on one thread; 0: not known
 };
 
-/// A Vulkan compute shader that computes the same as evaluate, so that a layer can run on a GPU.
+/// A compute shader in one of the forms that devices take. The device `vulkan` takes "spirv" and "glsl".
+struct MOKA_EXPORT ShaderCode {
+  std::string kind;
+  std::string bytes;  ///< the source, or words in the byte order of the machine
+
+  /// SPIR-V for Vulkan 1.1.
+  static ShaderCode spirv(std::span<const uint32_t> words);
+  /// GLSL for Vulkan 1.1, which the program glslangValidator compiles where the model runs.
+  static ShaderCode glsl(std::string source);
+};
+
+/// A compute shader that computes the same as evaluate, so that a layer can run on a GPU.
 ///
-/// Its storage buffers in set 0 are the inputs, the outputs and `buffers`, bound from 0 on, at most 8 in all. Arrays
-/// are dense and row-major, with elements of float32 or int32; booleans are bytes. The entry point is "main". A shader
-/// is trusted like the layer's own code: accesses outside its buffers are not checked.
+/// For "spirv" and "glsl", its storage buffers in set 0 are the inputs, the outputs and `buffers`, bound from 0 on, at
+/// most 8 in all. Arrays are dense and row-major, with elements of float32 or int32; booleans are bytes. The entry
+/// point is "main". A shader is trusted like the layer's own code: accesses outside its buffers are not checked.
 struct LayerShader {
-  std::vector<uint32_t> spirv;  ///< SPIR-V for Vulkan 1.1
-  /// Alternatively GLSL, which the program glslangValidator compiles. If it is not installed, the layer has no shader.
-  std::string glsl;
+  /// The same shader in one kind or several. A device compiles the first one whose kind it takes. If it takes none of
+  /// them, or cannot compile it, the CPU runs the layer, and the plan says why.
+  std::vector<ShaderCode> code;
   std::vector<uint32_t> constants;             ///< specialization constants 0, 1, ...; 32 bits each
   std::vector<std::byte> parameters;           ///< push constants, at most 128 bytes
   std::array<uint32_t, 3> groups = {1, 1, 1};  ///< workgroups along x, y and z

@@ -57,13 +57,19 @@ typedef struct moka_layer_call {
   int thread;
 } moka_layer_call;
 
-/* A Vulkan compute shader that computes the same as evaluate; moka::LayerShader in moka/custom.h documents its rules.
+/* A compute shader in one of the forms that devices take. Vulkan takes the kinds "spirv" and "glsl". */
+typedef struct moka_shader_code {
+  const char* kind;
+  const void* bytes; /* the source, or words in the byte order of the machine */
+  size_t size;       /* in bytes */
+} moka_shader_code;
+
+/* A compute shader that computes the same as evaluate; moka::LayerShader in moka/custom.h documents its rules.
  * Everything is borrowed until the thread's next call. */
 typedef struct moka_layer_shader {
   size_t struct_size; /* set by Moka */
-  size_t spirv_words; /* either SPIR-V for Vulkan 1.1 */
-  const uint32_t* spirv;
-  const char* glsl;      /* or GLSL, which the program glslangValidator compiles */
+  size_t code_count;  /* the same shader in several kinds; a device takes the first that it can */
+  const moka_shader_code* code;
   size_t constant_count; /* specialization constants 0, 1, ... */
   const uint32_t* constants;
   size_t parameter_bytes; /* push constants, at most 128 bytes */
@@ -92,7 +98,7 @@ typedef struct moka_layer_type {
   const char* (*evaluate)(void* layer, const moka_layer_call* call);
   /* How many tiles threads may compute at the same time; NULL: 1. */
   int64_t (*tiles)(void* layer, size_t input_count, const moka_shape* inputs, int threads);
-  /* Fills in a shader for these shapes, or leaves spirv and glsl NULL if there is none. */
+  /* Fills in a shader for these shapes, or leaves code_count 0 if there is none. */
   const char* (*shader)(void* layer, size_t input_count, const moka_shape* inputs, moka_layer_shader* shader);
 } moka_layer_type;
 

@@ -39,8 +39,8 @@ def register_layer(class_name: str, factory: Optional[Any] = None) -> Any:
       the outputs, which are views of Moka's memory and must not be kept.
 
     * `shader(self, input_shapes)`, optional: what a GPU runs instead of evaluate, for inputs of these shapes, or None. A
-      dict with the Vulkan compute shader as SPIR-V in `spirv` (bytes) or as GLSL in `glsl` (which needs the program glslangValidator), and
-      `groups` (workgroups along x, y, z), `constants` (specialization constants), `parameters` (bytes of push constants),
+      dict with `code`, the shader by kind, of which a device takes the first that it can: `{"spirv": bytes}`, or
+      `{"glsl": str}`, which needs the program glslangValidator. Also `groups` (workgroups along x, y, z), `constants` (specialization constants), `parameters` (bytes of push constants),
       `buffers` (arrays, bound behind the inputs and outputs) and `seconds` (an estimate) where needed. See
       docs/custom-layers.md.
 

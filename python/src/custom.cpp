@@ -95,6 +95,25 @@ nb::list shapes_to_python(const std::vector<std::vector<int64_t>>& shapes) {
   return out;
 }
 
+/// The shader's code by kind, as texts or bytes.
+std::vector<ShaderCode> to_code(nb::handle said) {
+  if (!nb::isinstance<nb::dict>(said)) raise_type("shader, code: expected a dict, got " + kind_of(said));
+  std::vector<ShaderCode> out;
+  for (auto [kind, value] : nb::cast<nb::dict>(said)) {
+    ShaderCode code{nb::cast<std::string>(kind), {}};
+    if (nb::isinstance<nb::str>(value)) {
+      code.bytes = nb::cast<std::string>(value);
+    } else if (nb::isinstance<nb::bytes>(value)) {
+      const auto b = nb::cast<nb::bytes>(value);
+      code.bytes.assign(static_cast<const char*>(b.data()), b.size());
+    } else {
+      raise_type("shader, code '" + code.kind + "': expected str or bytes, got " + kind_of(value));
+    }
+    out.push_back(std::move(code));
+  }
+  return out;
+}
+
 /// The dict that the method `shader` returns.
 LayerShader to_shader(const nb::object& said) {
   if (!nb::isinstance<nb::dict>(said)) raise_type("shader: expected a dict or None, got " + kind_of(said));
@@ -106,15 +125,8 @@ LayerShader to_shader(const nb::object& said) {
       const auto b = nb::cast<nb::bytes>(held);
       return std::span(static_cast<const std::byte*>(b.data()), b.size());
     };
-    if (name == "spirv") {
-      const auto code = bytes();
-      if (code.size() % 4 != 0)
-        throw Exception(ErrorKind::data,
-                        "shader, spirv: expected whole words, got " + std::to_string(code.size()) + " bytes");
-      out.spirv.resize(code.size() / 4);
-      std::memcpy(out.spirv.data(), code.data(), code.size());
-    } else if (name == "glsl") {
-      out.glsl = nb::cast<std::string>(value);
+    if (name == "code") {
+      out.code = to_code(value);
     } else if (name == "constants") {
       out.constants = nb::cast<std::vector<uint32_t>>(value);
     } else if (name == "parameters") {
@@ -136,9 +148,8 @@ LayerShader to_shader(const nb::object& said) {
     } else if (name == "seconds") {
       out.seconds = nb::cast<double>(value);
     } else {
-      throw Exception(
-          ErrorKind::data,
-          "shader: expected spirv, glsl, constants, parameters, groups, buffers or seconds, got '" + name + "'");
+      throw Exception(ErrorKind::data,
+                      "shader: expected code, constants, parameters, groups, buffers or seconds, got '" + name + "'");
     }
   }
   return out;

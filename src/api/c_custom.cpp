@@ -135,10 +135,14 @@ class CLayer final : public moka::CustomLayer {
     said.struct_size = sizeof said;
     for (uint32_t& n : said.groups) n = 1;
     check(type_.shader(layer_, in.size(), in.data(), &said));
-    if (said.spirv == nullptr && said.glsl == nullptr) return std::nullopt;
+    if (said.code_count == 0) return std::nullopt;
     moka::LayerShader out;
-    if (said.spirv != nullptr) out.spirv.assign(said.spirv, said.spirv + said.spirv_words);
-    if (said.glsl != nullptr) out.glsl = said.glsl;
+    for (size_t i = 0; i < said.code_count; i++) {
+      const moka_shader_code& code = said.code[i];
+      if (code.kind == nullptr || code.bytes == nullptr)
+        throw Exception(ErrorKind::data, cat("shader: code ", i, " without a kind or bytes"));
+      out.code.push_back({code.kind, std::string(static_cast<const char*>(code.bytes), code.size)});
+    }
     if (said.constant_count > 0) out.constants.assign(said.constants, said.constants + said.constant_count);
     const auto* parameters = static_cast<const std::byte*>(said.parameters);
     if (said.parameter_bytes > 0) out.parameters.assign(parameters, parameters + said.parameter_bytes);

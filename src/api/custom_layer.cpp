@@ -9,6 +9,12 @@
 
 namespace moka {
 
+ShaderCode ShaderCode::spirv(std::span<const uint32_t> words) {
+  return {"spirv", std::string(reinterpret_cast<const char*>(words.data()), words.size_bytes())};
+}
+
+ShaderCode ShaderCode::glsl(std::string source) { return {"glsl", std::move(source)}; }
+
 CustomLayer::~CustomLayer() = default;
 void CustomLayer::set_weights(const std::vector<MultiArray>&) {}
 bool CustomLayer::elementwise() const { return false; }
@@ -193,13 +199,9 @@ class LayerStep final : public ir::Registered {
     std::optional<LayerShader> said;
     MOKA_TRY(guarded(what_, "shader", [&] { said = layer_->shader(shapes_of(in)); }));
     if (!said) return std::optional<ir::RegisteredShader>();
-    ir::RegisteredShader s{std::move(said->spirv),
-                           std::move(said->glsl),
-                           std::move(said->constants),
-                           std::move(said->parameters),
-                           said->groups,
-                           {},
+    ir::RegisteredShader s{{},           std::move(said->constants), std::move(said->parameters), said->groups, {},
                            said->seconds};
+    for (ShaderCode& code : said->code) s.code.push_back({std::move(code.kind), std::move(code.bytes)});
     for (const MultiArray& b : said->buffers) {
       const MultiArray dense = b.is_contiguous() ? b : b.converted(b.type());
       const auto* data = static_cast<const std::byte*>(dense.data());

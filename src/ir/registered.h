@@ -45,8 +45,11 @@ struct RegisteredCall {
 
 /// A compute shader that computes the same as `run` for concrete types; see moka::LayerShader.
 struct RegisteredShader {
-  std::vector<uint32_t> spirv;
-  std::string glsl;  ///< used if `spirv` is empty
+  struct Code {
+    std::string kind;   ///< "spirv"
+    std::string bytes;  ///< a text, or what the kind says
+  };
+  std::vector<Code> code;  ///< the same in several kinds; a device takes the first that it can
   std::vector<uint32_t> constants;
   std::vector<std::byte> parameters;
   std::array<uint32_t, 3> groups{1, 1, 1};

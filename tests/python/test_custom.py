@@ -394,7 +394,7 @@ def test_a_shader_runs_on_a_gpu(tmp_path, layers):
             said["shapes"] = input_shapes
             count = int(np.prod(input_shapes[0]))
             return {
-                "glsl": SWISH,
+                "code": {"msl": "kernel void swish() {}", "glsl": SWISH},
                 "groups": ((count + 63) // 64,),
                 "constants": [3],
                 "parameters": np.float32(0.5).tobytes(),

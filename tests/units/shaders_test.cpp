@@ -34,6 +34,7 @@ int64_t count_of(const std::vector<int64_t>& shape) {
 }
 
 std::vector<uint32_t> swish_words() { return {std::begin(swish_spirv), std::end(swish_spirv)}; }
+ShaderCode swish() { return ShaderCode::spirv(swish_spirv); }
 
 class Swish final : public CustomLayer {
  public:
@@ -101,7 +102,7 @@ std::string refusal_of_vulkan(const ComputePlan& plan) {
 
 TEST(Shaders, ARegionGoesOnThroughALayerWithOne) {
   MOKA_NEEDS_VULKAN_DRIVER();
-  const SwishOperation operation(LayerShader{.spirv = swish_words()});
+  const SwishOperation operation(LayerShader{.code = {swish()}});
   const Model gpu = Model::from_mil(kBetween, on_vulkan()), cpu = Model::from_mil(kBetween);
   const ComputePlan plan = gpu.compute_plan();
   ASSERT_EQ(plan.regions.size(), 1u);
@@ -126,7 +127,7 @@ TEST(Shaders, ARegionEndsBeforeALayerWithoutOne) {
 
 TEST(Shaders, InGlslWhereItsCompilerIsInstalled) {
   MOKA_NEEDS_VULKAN_DRIVER();
-  const SwishOperation operation(LayerShader{.glsl = kSwishSource});
+  const SwishOperation operation(LayerShader{.code = {ShaderCode::glsl(kSwishSource)}});
   const Model gpu = Model::from_mil(kBetween, on_vulkan()), cpu = Model::from_mil(kBetween);
   const ComputePlan plan = gpu.compute_plan();
   const Features in = noise_for(gpu);
@@ -149,7 +150,7 @@ class Mix final : public CustomLayer {
   }
   Shapes output_shapes(const Shapes& in) const override { return {in[0], in[0]}; }
   std::optional<LayerShader> shader(const Shapes& in) const override {
-    LayerShader s{.spirv = {std::begin(mix_spirv), std::end(mix_spirv)}, .constants = {3}, .parameters{}, .groups{}};
+    LayerShader s{.code = {ShaderCode::spirv(mix_spirv)}, .constants = {3}, .parameters{}, .groups{}};
     const float scale = 2.5f;
     const auto count = static_cast<uint32_t>(count_of(in[0]));
     s.parameters.resize(8);
@@ -187,7 +188,7 @@ TEST(Shaders, HaveConstantsParametersBuffersAndSeveralArrays) {
 
 TEST(Shaders, ReadAndWritePartsOfOtherArrays) {
   MOKA_NEEDS_VULKAN_DRIVER();
-  const SwishOperation operation(LayerShader{.spirv = swish_words()});
+  const SwishOperation operation(LayerShader{.code = {swish()}});
   // Rows of 5 numbers do not begin where a driver lets a binding begin.
   const std::string part =
       program("tensor<fp32, [3, 5]> x",
@@ -218,22 +219,27 @@ TEST(Shaders, ThatCannotRunLeaveTheLayerToTheCpu) {
   capability[6] = 10;
   auto cut = swish_words();
   cut.resize(cut.size() / 8);
+  constexpr uint32_t kNoShader[] = {1, 2, 3, 4, 5, 6};
   struct Case {
     LayerShader shader;
     std::string refusal;
   };
   const std::vector<Case> cases = {
-      {{.spirv = {1, 2, 3, 4, 5, 6}}, "a shader that is not SPIR-V"},
-      {{.spirv = cut}, "a shader whose SPIR-V is cut off"},
-      {{.spirv = capability}, "a shader with SPIR-V's capability 10, which is not switched on"},
-      {{.spirv = swish_words(), .parameters = std::vector<std::byte>(132)},
-       "a shader with 132 bytes of parameters"},
-      {{.spirv = swish_words(), .groups = {0, 1, 1}}, "a shader with 0 workgroups"},
-      {{.spirv = swish_words(), .groups = {1, 1u << 30, 1}}, "groups, more than the device takes"},
-      {{.spirv = swish_words(), .buffers = std::vector<MultiArray>(7, MultiArray::of(std::array{1.0f}, {1}))},
+      {{.code = {ShaderCode::spirv(kNoShader)}}, "a shader that is not SPIR-V"},
+      {{.code = {ShaderCode::spirv(cut)}}, "a shader whose SPIR-V is cut off"},
+      {{.code = {{"spirv", "words"}}}, "a shader whose SPIR-V is cut off"},
+      {{.code = {{"msl", "kernel"}, {"ptx", ".version"}}},
+       "a shader of kinds 'msl' and 'ptx'; the device takes 'spirv' and 'glsl'"},
+      {{.code = {{"msl", "kernel"}}}, "a shader of kind 'msl'; the device takes 'spirv' and 'glsl'"},
+      {{}, "a shader without code"},
+      {{.code = {ShaderCode::spirv(capability)}}, "a shader with SPIR-V's capability 10, which is not switched on"},
+      {{.code = {swish()}, .parameters = std::vector<std::byte>(132)}, "a shader with 132 bytes of parameters"},
+      {{.code = {swish()}, .groups = {0, 1, 1}}, "a shader with 0 workgroups"},
+      {{.code = {swish()}, .groups = {1, 1u << 30, 1}}, "groups, more than the device takes"},
+      {{.code = {swish()}, .buffers = std::vector<MultiArray>(7, MultiArray::of(std::array{1.0f}, {1}))},
        "a shader with 9 buffers, more than 8"},
-      {{.spirv = {std::begin(mix_spirv), std::end(mix_spirv)}}, "there are 2 buffers of set 0"},
-      {{.glsl = "#version 450\nvoid main() { nonsense; }"}, "GLSL"}};
+      {{.code = {ShaderCode::spirv(mix_spirv)}}, "there are 2 buffers of set 0"},
+      {{.code = {ShaderCode::glsl("#version 450\nvoid main() { nonsense; }")}}, "GLSL"}};
   for (const Case& c : cases) {
     SCOPED_TRACE(c.refusal);
     const SwishOperation operation(c.shader);
@@ -247,7 +253,7 @@ TEST(Shaders, ThatCannotRunLeaveTheLayerToTheCpu) {
   }
   ModelConfiguration strict = on_vulkan();
   strict.strict = true;
-  const SwishOperation operation(LayerShader{.spirv = {1, 2, 3, 4, 5, 6}});
+  const SwishOperation operation(LayerShader{.code = {ShaderCode::spirv(kNoShader)}});
   expect_error(ErrorKind::unsupported, {"device 'vulkan'", "a shader that is not SPIR-V"},
                [&] { Model::from_mil(kBetween, strict); });
 }
@@ -279,8 +285,9 @@ TEST(Shaders, InC) {
     return nullptr;
   };
   type.shader = [](void*, size_t, const moka_shape* in, moka_layer_shader* shader) -> const char* {
-    shader->spirv = swish_spirv;
-    shader->spirv_words = std::size(swish_spirv);
+    static const moka_shader_code codes[] = {{"msl", "kernel", 6}, {"spirv", swish_spirv, sizeof swish_spirv}};
+    shader->code = codes;
+    shader->code_count = std::size(codes);
     shader->groups[0] = static_cast<uint32_t>((in[0].sizes[0] * in[0].sizes[1] + 63) / 64);
     return nullptr;
   };

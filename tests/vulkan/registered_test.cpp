@@ -32,7 +32,7 @@ class Silu final : public Registered {
   moka::Result<std::optional<RegisteredShader>> shader(std::span<const Type> in, std::span<const Type>) const override {
     RegisteredShader s;
     const auto code = devices::vulkan::find_shader("unary_f32")->code;
-    s.spirv.assign(code.begin(), code.end());
+    s.code = {{"spirv", std::string(reinterpret_cast<const char*>(code.data()), code.size_bytes())}};
     s.constants = {F_SILU, F_NONE, F_NONE};
     // The first elements of both buffers, how many there are, and numbers of three functions.
     std::array<uint32_t, 9> words{};

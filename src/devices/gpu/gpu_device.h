@@ -25,9 +25,11 @@ class GpuDevice : public kernel::Device {
   virtual const Features& features() const = 0;
   /// The code that kernels of this folder dispatch by name: numbers.inc has its constants. nullptr: there is none.
   virtual const Code* find_code(std::string_view name) const = 0;
-  /// The code that an application supplies, with that many buffers. It lives as long as the process. Errors:
-  /// unsupported and malformed, as a noun phrase that says why the device cannot run it; io.
-  virtual Result<const Code*> compile(const ir::RegisteredShader& shader, int bindings) const = 0;
+  /// The kinds of code that applications may supply: "spirv". Static storage.
+  virtual std::span<const std::string_view> shader_kinds() const = 0;
+  /// Code of one of these kinds, with that many buffers. It lives as long as the process. Errors: unsupported and
+  /// malformed, as a noun phrase that says why the device cannot run it; io.
+  virtual Result<const Code*> compile(const ir::RegisteredShader::Code& code, int bindings) const = 0;
   /// Host memory that the device copies from and to. Memory::host_address tells where it is.
   virtual Result<std::shared_ptr<kernel::Buffer>> allocate_staging(size_t bytes) const = 0;
   /// Whether there is a card. Loads the driver.

@@ -67,12 +67,16 @@ class Vulkan final : public gpu::GpuDevice {
   bool is_there() const override { return found().is_there; }
   const gpu::Features& features() const override { return found().features; }
   const gpu::Code* find_code(std::string_view name) const override { return find_shader(name); }
-  Result<const gpu::Code*> compile(const ir::RegisteredShader& shader, int bindings) const override {
-    std::vector<uint32_t> code = shader.spirv;
-    if (code.empty()) code = *MOKA_TRY(compile_glsl(shader.glsl));
-    if (std::string why = refusal_of_spirv(code, bindings, found().features); !why.empty())
+  std::span<const std::string_view> shader_kinds() const override {
+    static constexpr std::string_view kinds[] = {"spirv", "glsl"};
+    return kinds;
+  }
+  Result<const gpu::Code*> compile(const ir::RegisteredShader::Code& code, int bindings) const override {
+    const std::vector<uint32_t> words =
+        code.kind == "glsl" ? *MOKA_TRY(compile_glsl(code.bytes)) : MOKA_TRY(spirv_of(code.bytes));
+    if (std::string why = refusal_of_spirv(words, bindings, found().features); !why.empty())
       return fail(ErrorCode::unsupported, std::move(why));
-    return &lasting_shader(code, bindings);
+    return &lasting_shader(words, bindings);
   }
   const kernel::Memory* memory() const override { return &memory_; }
   Result<std::shared_ptr<kernel::Buffer>> allocate_staging(size_t bytes) const override {

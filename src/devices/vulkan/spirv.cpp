@@ -95,6 +95,13 @@ std::string refusal_of_spirv(std::span<const uint32_t> code, int bindings, const
   return {};
 }
 
+Result<std::vector<uint32_t>> spirv_of(std::string_view bytes) {
+  if (bytes.size() % 4 != 0) return fail(ErrorCode::malformed, "a shader whose SPIR-V is cut off");
+  std::vector<uint32_t> words(bytes.size() / 4);
+  if (!words.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
+  return words;
+}
+
 const Shader& lasting_shader(std::span<const uint32_t> code, int bindings) {
   static std::mutex mutex;
   static auto& all = *new std::map<std::pair<std::vector<uint32_t>, int>, std::unique_ptr<Shader>>;

@@ -16,6 +16,9 @@ namespace moka::devices::vulkan {
 /// is not enabled, a workgroup that is too large, a resource other than storage buffers 0 to `bindings` - 1 of set 0.
 std::string refusal_of_spirv(std::span<const uint32_t> code, int bindings, const Features& features);
 
+/// The words of a shader. Error malformed: a part of one is left over.
+Result<std::vector<uint32_t>> spirv_of(std::string_view bytes);
+
 /// Compiles a compute shader in GLSL to SPIR-V, once per process. Uses the program that MOKA_GLSLANG names, otherwise
 /// glslangValidator. Errors: unsupported (there is no such program), malformed (with the program's first message), io.
 Result<std::shared_ptr<const std::vector<uint32_t>>> compile_glsl(const std::string& source);

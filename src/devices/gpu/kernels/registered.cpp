@@ -28,6 +28,30 @@ std::string refusal_of_shader(const Features& card, const RegisteredShader& s, s
   return card.refusal_of_groups({s.groups[0], s.groups[1], s.groups[2]});
 }
 
+/// The first code of a kind that the device takes; nullptr: there is none.
+const RegisteredShader::Code* first_taken(const GpuDevice& device, const RegisteredShader& s) {
+  const auto kinds = device.shader_kinds();
+  for (const RegisteredShader::Code& c : s.code)
+    if (std::find(kinds.begin(), kinds.end(), c.kind) != kinds.end()) return &c;
+  return nullptr;
+}
+
+/// "'a', 'b' and 'c'"; "none".
+std::string listed(std::span<const std::string_view> names) {
+  std::string all;
+  for (size_t i = 0; i < names.size(); i++)
+    all += cat(i == 0 ? "" : i + 1 < names.size() ? ", " : " and ", "'", names[i], "'");
+  return names.empty() ? "none" : all;
+}
+
+std::string refusal_of_kinds(const GpuDevice& device, const RegisteredShader& s) {
+  if (s.code.empty()) return "a shader without code";
+  std::vector<std::string_view> kinds;
+  for (const RegisteredShader::Code& c : s.code) kinds.push_back(c.kind);
+  return cat("a shader of ", kinds.size() > 1 ? "kinds " : "kind ", listed(kinds), "; the device takes ",
+             listed(device.shader_kinds()));
+}
+
 size_t aligned(size_t bytes, size_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
 /// A shader's arrays begin at a binding's first byte. Those that lie elsewhere, as parts of others, go through scratch
@@ -67,7 +91,9 @@ Match match(const MatchCall& m) {
   if (std::string why = refusal_of(m, {"inputs"}); !why.empty()) return Match::no(why);
   const size_t count = in.size(), bindings = count + m.outputs.size() + s.buffers.size();
   if (std::string why = refusal_of_shader(features_of(m), s, bindings); !why.empty()) return Match::no(why);
-  const auto compiled = device_of(m).compile(s, static_cast<int>(bindings));
+  const auto* given = first_taken(device_of(m), s);
+  if (given == nullptr) return Match::no(refusal_of_kinds(device_of(m), s));
+  const auto compiled = device_of(m).compile(*given, static_cast<int>(bindings));
   if (!compiled.ok()) return Match::no(compiled.error().message());
   const Code* code = *compiled;
   const int first = m.call.arg_index("inputs"), handle = m.call.arg_index("instance");

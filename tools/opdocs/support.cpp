@@ -55,7 +55,8 @@ class Recorder final : public kernel::Device {
   mutable std::set<std::pair<const Op*, std::string>> asked;  ///< operations of one case, with their types
 
  private:
-  void ask_kernels(const kernel::MatchCall& call, const std::string& op, DeviceUse& use) const {
+  void ask_kernels(kernel::MatchCall call, const std::string& op, DeviceUse& use) const {
+    call.device = &device_;
     size_t place = 0;
     bool open = true;
     for (const kernel::KernelDef& k : kernels()) {

@@ -2,7 +2,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "functions.glsl"
-// variants: f32 f16
 // Adds the parts of a product that several workgroups have divided (tile.glsl), in order, and a bias and an addend.
 
 layout(local_size_x = 256) in;

@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: f32 f16 h16 f32_f16 f32_u8 f16_f32 f16_u8 h16_f32 h16_u8
 // T2 is the mask's type.
 
 layout(binding = 0) readonly buffer Q { T query[]; };

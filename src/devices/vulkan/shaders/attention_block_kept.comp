@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: f32_f16 f16_f32
 // T2 is the type of keys and values. It differs from T if a state stores them in another type.
 
 layout(binding = 0) readonly buffer Q { T query[]; };

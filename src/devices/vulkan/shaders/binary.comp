@@ -2,7 +2,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "functions.glsl"
-// variants: f32 f16 i32 f32_u8 f16_u8 i32_u8 u8_u8
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kFunction = 0;

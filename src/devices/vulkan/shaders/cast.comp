@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: f32_f16 f16_f32 f32_i32 f16_i32 i32_f32 i32_f16 u8_f32 u8_f16 u8_i32 f32_u8 f16_u8 i32_u8 i32_u16 i32_i16 u16_i32 i16_i32
 
 layout(local_size_x = 256) in;
 layout(binding = 0) readonly buffer X { T x[]; };

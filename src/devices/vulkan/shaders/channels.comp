@@ -2,7 +2,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "functions.glsl"
-// variants: f32 f16
 // Functions of an element and of parameters of its channel.
 
 layout(local_size_x = 256) in;

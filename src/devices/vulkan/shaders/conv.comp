@@ -2,7 +2,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "functions.glsl"
-// variants: f32 f16 h16 f32_f16 f32_u8 f16_u8
 
 layout(constant_id = 0) const uint kDepth = 1;  // the kernel's sizes
 layout(constant_id = 1) const uint kHeight = 1;

@@ -2,7 +2,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "functions.glsl"
-// variants: f32 f16 f32_f16
 // A 1 x 1 convolution of the result of a depthwise convolution. A workgroup computes the tiles of that result as it
 // needs them, so the result is never in memory. Workgroups for other output channels compute the same tiles again.
 

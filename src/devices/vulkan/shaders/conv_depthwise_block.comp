@@ -2,7 +2,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "functions.glsl"
-// variants: f32 f16 f32_f16
 // conv_depthwise.comp for devices whose shared memory is no faster than buffers. Shared memory holds only the results of
 // the depthwise convolution, because all output channels need them. A workgroup computes all channels of `segments` runs
 // of kPixels adjacent pixels of a row. An invocation computes 8 channels of one run. Weights are [made / 8, channels] of

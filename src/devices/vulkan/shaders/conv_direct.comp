@@ -2,7 +2,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "functions.glsl"
-// variants: f32 f16
 // A convolution whose groups are too small for tiles: each invocation computes kPixels neighbors of a row.
 
 layout(local_size_x = 256) in;

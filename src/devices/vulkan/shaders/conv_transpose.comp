@@ -2,7 +2,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "functions.glsl"
-// variants: f32 f16 h16 f32_f16
 // Elements of the result with the same remainders by the strides (a phase) use the same taps: each phase is a convolution
 // without strides, which reads x backwards.
 

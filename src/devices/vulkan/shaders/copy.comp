@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: u8 u16 u32
 // Copies the elements of one grid to another: slices, parts of a concatenation, tiles, small transposes.
 
 layout(local_size_x = 256) in;

@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: f32 f16
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kImage = BOX_OF_EVERY_IMAGE;

@@ -2,7 +2,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "groups.glsl"
-// variants: f32 f16 i32
 // The members of a group go through shared memory, `lanes` at a time. The sum of the earlier ones is carried over.
 
 layout(constant_id = 2) const bool kExclusive = false;

@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: u8_f32 u8_f16
 // (byte - zero) * scale, with zeros and scales from a table along one axis.
 
 layout(local_size_x = 256) in;

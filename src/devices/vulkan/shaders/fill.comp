@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: u8 u16 u32
 
 layout(local_size_x = 256) in;
 layout(binding = 0) writeonly buffer Y { T y[]; };

@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: u16_i32 u32_i32 u16_u16 u32_u16 u16_i16 u32_i16
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const bool kAlong = false;  // an index for each element of y

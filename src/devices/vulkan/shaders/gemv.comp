@@ -3,7 +3,6 @@
 #include "common.glsl"
 #include "functions.glsl"
 #include "product.glsl"
-// variants: f32 f16 f32_f16
 // A product with few rows. A workgroup computes 8 columns of one row with 32 invocations each where k is the innermost
 // dimension of b, else 32 columns with 8.
 

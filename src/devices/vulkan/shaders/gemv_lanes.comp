@@ -5,7 +5,6 @@
 #include "functions.glsl"
 #include "product.glsl"
 #include "rows.glsl"
-// variants: f32 f16 f32_f16
 // A product with few rows where k is the innermost dimension of both sides. A subgroup computes one element.
 
 layout(local_size_x = 256) in;

@@ -3,5 +3,4 @@
 #define LANES
 #include "common.glsl"
 #include "functions.glsl"
-// variants: f32 f32_f16
 #include "lstm.glsl"

@@ -9,7 +9,6 @@ layout(constant_id = 6) const uint kSlices = 1;
 layout(constant_id = 7) const uint kParts = 1;
 const bool kLeftLine = kALine, kRightLine = kBLine;
 #include "tile.glsl"
-// variants: f32 f16 h16 f32_f16
 
 layout(binding = 0) readonly buffer A { T a[]; };
 layout(binding = 1) readonly buffer B { T2 b[]; };

@@ -3,7 +3,6 @@
 #include "common.glsl"
 #include "functions.glsl"
 #include "product.glsl"
-// variants: f32 f16 f32_f16
 
 layout(constant_id = 4) const uint kStep = 1;  // of k; 4 divides depth where it is 4
 layout(constant_id = 5) const bool kAFours = false;  // fours are read of a: along k where kALine, else along rows

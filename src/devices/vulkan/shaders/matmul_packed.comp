@@ -9,7 +9,6 @@ layout(constant_id = 9) const uint kSlices = 1;
 const uint kParts = 1;
 const bool kLeftLine = true, kRightLine = true;
 #include "tile.glsl"
-// variants: f32 f16
 // The product of a matrix and the transpose of packed weights.
 
 layout(binding = 0) readonly buffer A { T a[]; };

@@ -3,7 +3,6 @@
 #include "common.glsl"
 #include "functions.glsl"
 #include "packed.glsl"
-// variants: f32 f16
 // matmul_packed.comp for devices whose shared memory is no faster than buffers.
 layout(constant_id = 7) const bool kFours = false;  // the left side is read in fours
 layout(local_size_x_id = 8) in;

@@ -3,7 +3,6 @@
 #include "common.glsl"
 #include "functions.glsl"
 #include "groups.glsl"
-// variants: f32 f16
 // (x - mean) / sqrt(variance + epsilon) * gamma + beta in each group, or x / sqrt(sum of squares + epsilon).
 
 layout(constant_id = 2) const bool kCenterd = true;

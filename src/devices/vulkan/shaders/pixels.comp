@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: f32 f16
 // The planes of a packed picture (kernel/pixels.h): a header of 4 words, the first of which is the format, and rows.
 
 layout(local_size_x = 256) in;

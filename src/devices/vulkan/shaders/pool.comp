@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: f32 f16
 // Pooling. With kWide a whole workgroup computes one element, otherwise each invocation computes one.
 
 layout(local_size_x = 256) in;

@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: f32_u8 f16_u8
 // round(x / scale) + zero as a byte, with scales and zeros from a table along one axis.
 
 layout(local_size_x = 256) in;

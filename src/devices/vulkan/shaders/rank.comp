@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: f32 f16 i32
 // Sorts each row: the place of an element is the number of those that come before it.
 
 layout(local_size_x = 256) in;

@@ -2,5 +2,4 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "functions.glsl"
-// variants: f32 f32_f16
 #include "recurrent.glsl"

@@ -2,7 +2,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "groups.glsl"
-// variants: f32_i32 f16_i32 i32_i32
 
 layout(constant_id = 2) const bool kLeast = false;
 layout(binding = 0) readonly buffer X { T x[]; };

@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: f32 f16 i32
 // Positions are fractions of integers, so that the nearest element is exact.
 
 layout(local_size_x = 256) in;

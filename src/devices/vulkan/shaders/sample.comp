@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: f32 f16 f16_f32 f32_i32 f16_i32
 // Samples images at given positions, or at the positions that a matrix gives. T2 is the type of positions.
 
 layout(local_size_x = 256) in;

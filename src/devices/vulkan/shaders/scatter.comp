@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: f32 f16 i32
 // Applies updates in order: one invocation applies all updates of an element.
 
 layout(local_size_x = 256) in;

@@ -3,7 +3,6 @@
 #include "common.glsl"
 #include "functions.glsl"
 #include "groups.glsl"
-// variants: f32 f16
 
 layout(constant_id = 2) const uint kThen = 0;
 layout(constant_id = 3) const uint kLast = 0;

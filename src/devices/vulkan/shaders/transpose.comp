@@ -1,7 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// variants: u8 u16 u32
 // Transposes squares of 32 by 32 elements in shared memory, so that both reads and writes are contiguous.
 
 layout(local_size_x = 256) in;

@@ -2,7 +2,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "functions.glsl"
-// variants: f32 f16
 // A convolution of 3 x 3 without strides by Winograd's F(2x2, 3x3), in one dispatch. A tile is 2 x 2 pixels of the
 // result. The 4 x 4 elements of x that it depends on are transformed to 16 numbers, and each kernel is already stored as
 // 16 numbers. 16 products over the channels give 16 sums, which are transformed to the pixels. A workgroup computes 32

@@ -106,7 +106,7 @@ std::optional<Layer> Layer::make(std::string_view kernel, size_t copies, const i
     auto frame = runtime::Frame::make(*plan, nullptr, copy->context);
     if (!frame.ok()) return std::nullopt;
     copy->frame = std::move(*frame);
-    copy->frame->set_input(0, const_cast<void*>(copy->input.data()));
+    copy->frame->set_input(0, copy->input.data());
     layer.copies_.push_back(std::move(copy));
   }
   return layer;

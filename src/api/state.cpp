@@ -30,7 +30,7 @@ Status BoundStates::bind(const std::string& name, const ir::Type& type, runtime:
     copy_bytes(copy.mutable_data(), host.data(), host.bytes());
     before_.emplace_back(&value, std::move(copy));
   }
-  frame.set_input(input, host.mutable_data());
+  frame.set_state(input, host.mutable_data());
   return {};
 }
 

@@ -58,11 +58,17 @@ class Frame {
   const plan::Plan& plan() const { return *plan_; }
   /// The bytes of the arenas of this frame and of its blocks.
   size_t bytes() const;
-  /// Points block input `i` at its data, dense and row-major, of the planned type.
-  void set_input(size_t i, void* data) { set_external(plan_->inputs[i], data); }
-  /// The device in whose memory the plan keeps block input `i`, a state; nullptr: none, set_input is called.
+  /// Points block input `i` at its data, dense and row-major, of the planned type. The frame only reads it.
+  void set_input(size_t i, const void* data) {
+    // Views of what kernels read and of what they write have one type.
+    set_external(plan_->inputs[i], const_cast<void*>(data));
+  }
+  /// The same for a state, which the frame changes.
+  void set_state(size_t i, void* data) { set_external(plan_->inputs[i], data); }
+  /// The device in whose memory the plan keeps block input `i`, a state; nullptr: in the host's.
   const kernel::Device* device_of_input(size_t i) const;
-  /// The buffer of such a state. If the frame did not have this buffer before, the next run compiles the regions again.
+  /// The buffer of a state that a device keeps. If the frame did not have this buffer before, the next run compiles the
+  /// regions again.
   void set_state(size_t i, std::shared_ptr<kernel::Buffer> buffer);
   /// Whether a device unpacks the pixels of block input `i`, which set_pixels gives.
   bool takes_pixels(size_t i) const;

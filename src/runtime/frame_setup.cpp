@@ -64,7 +64,7 @@ Status Frame::set_up() {
         break;
       case Storage::constant:
         if (t.is_tensor()) {
-          v.data = const_cast<void*>(p.constant.data());
+          v.data = p.constant.view().data;
         } else {
           constants_.push_back(MOKA_TRY(ir::runtime_value(*p.value->constant())));
           v.data = constants_.back().view().data;

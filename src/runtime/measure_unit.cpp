@@ -124,7 +124,7 @@ class Programs {
     ExecContext context;
     context.options = &options;
     auto frame = MOKA_TRY(Frame::make(plan, nullptr, context));
-    for (size_t i = 0; i < data.size(); i++) frame->set_input(i, data[i].mutable_data());
+    for (size_t i = 0; i < data.size(); i++) frame->set_input(i, data[i].data());
     MOKA_TRY(frame->run());
     Timed out{HUGE_VAL, 0};
     double least = HUGE_VAL;  // of all runs

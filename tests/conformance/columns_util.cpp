@@ -118,7 +118,10 @@ Result<std::vector<Tensor>> planned(const Case& c, const PlannedOptions& how) {
       states.emplace_back(i, runtime::StateValue(inputs[i]));
       continue;
     }
-    frame->set_input(i, inputs[i].mutable_data());
+    if (types[i].is_state())
+      frame->set_state(i, inputs[i].mutable_data());
+    else
+      frame->set_input(i, inputs[i].data());
     stateful |= types[i].is_state();
   }
   const auto run = [&]() -> Status {

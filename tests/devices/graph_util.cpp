@@ -89,7 +89,7 @@ Result<Run> run(const Function& f, std::span<const Tensor> inputs, const plan::P
   r.constants = o.constants;
   r.plan = MOKA_TRY(plan::plan_block(f.body(), types, nullptr, o));
   auto frame = MOKA_TRY(runtime::Frame::make(r.plan, nullptr, context));
-  for (size_t i = 0; i < inputs.size(); i++) frame->set_input(i, const_cast<void*>(inputs[i].data()));
+  for (size_t i = 0; i < inputs.size(); i++) frame->set_input(i, inputs[i].data());
   for (int n = 0; n < times; n++) MOKA_TRY(frame->run());
   for (size_t i = 0; i < f.body().outputs().size(); i++) {
     const TensorView& v = frame->output(i);

@@ -28,7 +28,7 @@ TEST(Null, CopiesAndRefusesTheRest) {
   context.options = &o;
   auto frame = runtime::Frame::make(*plan, nullptr, context);
   ASSERT_TRUE(frame.ok());
-  (*frame)->set_input(0, const_cast<void*>(g.inputs()[0].data()));
+  (*frame)->set_input(0, g.inputs()[0].data());
   ASSERT_TRUE((*frame)->run().ok());
   for (int64_t i = 0; i < 6; i++) EXPECT_EQ((*frame)->output(0).as<float>()[i], g.inputs()[0].as<float>()[i]);
 }

@@ -72,7 +72,7 @@ TEST(CpuSharing, ManySessions) {
       context.options = &o;
       auto frame = runtime::Frame::make(*plan, nullptr, context);
       if (!frame.ok()) return void(wrong++);
-      (*frame)->set_input(0, const_cast<void*>(g.inputs()[0].data()));
+      (*frame)->set_input(0, g.inputs()[0].data());
       for (int n = 0; n < 50; n++) {
         if (!(*frame)->run().ok()) wrong++;
         for (int64_t i = 0; i < 10; i++)
@@ -94,7 +94,7 @@ int64_t allocations_of(Graph& g) {
   context.options = &o;
   auto frame = runtime::Frame::make(*plan, nullptr, context);
   if (!frame.ok()) return -1;
-  for (size_t i = 0; i < types.size(); i++) (*frame)->set_input(i, const_cast<void*>(g.inputs()[i].data()));
+  for (size_t i = 0; i < types.size(); i++) (*frame)->set_input(i, g.inputs()[i].data());
   (void)(*frame)->run();
   allocations = 0;
   counting = true;

@@ -42,7 +42,7 @@ Outcome predict(const std::string& body, const std::string& outputs, bool share)
   std::vector<float> row{1, 2, 3};
   out.state = {-1, -2, -3, -4, -5, -6, -7, -8, -9, -10, -11, -12};
   (*frame)->set_input(0, row.data());
-  (*frame)->set_input(1, out.state.data());
+  (*frame)->set_state(1, out.state.data());
   for (int n = 0; n < 3; n++) {
     for (float& v : row) v += 10;
     EXPECT_TRUE((*frame)->run().ok());

@@ -211,7 +211,7 @@ TEST(Unpacked, PredictionsAtTheSameTime) {
       runtime::ExecContext context;
       context.options = &o;
       const auto frame = runtime::Frame::make(plan, nullptr, context).value();
-      frame->set_input(0, const_cast<void*>(g.inputs()[0].data()));
+      frame->set_input(0, g.inputs()[0].data());
       for (int n = 0; n < 12; n++)
         if (!frame->run().ok() ||
             std::memcmp(frame->output(0).data, expected->outputs[0].data(), expected->outputs[0].bytes()) != 0)

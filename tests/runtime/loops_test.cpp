@@ -70,7 +70,7 @@ class Runner {
       frame_ = Frame::make(plan::plan_block(block, types, nullptr, options_).value(), nullptr, context_).value();
       types_ = types;
     }
-    for (size_t i = 0; i < more.size(); i++) frame_->set_input(i, more[i].mutable_data());
+    for (size_t i = 0; i < more.size(); i++) frame_->set_input(i, more[i].data());
     const Status done = frame_->run();
     EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().to_string());
     std::vector<std::vector<double>> out(block.outputs().size());

@@ -68,8 +68,9 @@ Bytes bytes_of(const MultiArray& array) {
 MultiArray array_of(const Bytes& bytes, DataType type) {
   const auto count = static_cast<int64_t>(bytes.size() / size_of(type));
   const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % size_of(type) == 0;
-  const Bytes held = aligned ? bytes : Bytes::copy_of(bytes.span);
-  return {const_cast<std::byte*>(held.data()), type, {count}, {}, held.owner};
+  const ir::Tensor tensor =
+      unwrap(ir::Tensor::wrap(to_ir(type), {count}, aligned ? bytes : Bytes::copy_of(bytes.span)));
+  return unwrap(array_in(tensor.view(), tensor.owner()));
 }
 
 }  // namespace api

@@ -27,8 +27,9 @@ moka_array to_c(const ArrayView& a) {
 }
 
 moka_array to_c(const MultiArray& a) {
-  return {const_cast<void*>(a.data()), static_cast<moka_data_type>(a.type()), a.shape().size(), a.shape().data(),
-          nullptr};
+  moka_array out = moka::api::c_array(a);
+  out.strides = nullptr;
+  return out;
 }
 
 moka_shape to_c(const std::vector<int64_t>& shape) {

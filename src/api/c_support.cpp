@@ -52,6 +52,7 @@ MultiArray borrowed_array(const moka_array& a) {
 }
 
 moka_array c_array(const MultiArray& a) {
+  // One struct of C describes arrays that are read and arrays that are written.
   return {const_cast<void*>(a.data()), static_cast<moka_data_type>(a.type()), a.shape().size(), a.shape().data(),
           a.strides().data()};
 }

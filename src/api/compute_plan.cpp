@@ -91,8 +91,10 @@ std::string_view name_of(PlanStage stage) {
 std::string Model::plan_text(PlanStage stage, const Features& inputs) const {
   if (inputs.empty() && impl_->configuration.memory_budget > 0)
     check_default_sizes(impl_->function, impl_->configuration.memory_budget);
+  Impl::Asked asked;
   std::vector<ir::Type> types;
-  const auto model = api::unwrap(impl_->choose(inputs.empty() ? random_inputs() : inputs, {}, types)).model;
+  const Features given = inputs.empty() ? random_inputs() : inputs;
+  const auto model = api::unwrap(impl_->choose(given, {}, asked, types));
   const auto plan = api::unwrap(model->plan(types));
   return api::unwrap(plan::stage_text(*plan, model->plan_options(), name_of(stage)));
 }
@@ -125,8 +127,9 @@ ComputePlan Model::compute_plan(const Features& inputs, int predictions, const s
     total = median(std::move(whole));
     times = timing.medians();
   } else {
+    Impl::Asked asked;
     std::vector<ir::Type> types;
-    ran.model = api::unwrap(impl_->choose(given, wanted, types)).model;
+    ran.model = api::unwrap(impl_->choose(given, wanted, asked, types));
     ran.plan = api::unwrap(ran.model->plan(types));
   }
   ComputePlan report = api::report(*ran.model, *ran.plan, predictions > 0 ? &times : nullptr);

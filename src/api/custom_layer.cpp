@@ -49,7 +49,7 @@ Result<MultiArray> to_shared_array(const ir::Tensor& tensor) {
   if (reinterpret_cast<uintptr_t>(tensor.data()) % size_of(type) != 0) return MOKA_TRY(to_array(tensor.view()));
   // The owner must outlive the array even where there is none to share.
   auto keep = std::make_shared<ir::Tensor>(tensor);
-  return MultiArray(const_cast<void*>(tensor.data()), type, tensor.shape().to_vector(), {}, keep);
+  return MultiArray(tensor.view().data, type, tensor.shape().to_vector(), {}, keep);
 }
 
 Result<ParameterValue> to_parameter(const ir::Constant& constant) {

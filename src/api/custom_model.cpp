@@ -144,7 +144,7 @@ Status write(const import::FeatureDescription& f, const FeatureValue& value, con
       if (a == nullptr) return to.count() == 1 ? write_number() : wrong();
       if (a->count() != to.count() || (a->data() == nullptr && a->count() > 0)) return wrong();
       MOKA_TRY(check());
-      copy_array(*a, to);
+      ir::copy_array(view_of(*a), to);
       return {};
     }
   }

@@ -75,16 +75,18 @@ FeatureValue& Features::operator[](std::string_view name) {
   return items_.back().second;
 }
 
-const FeatureValue* Features::find(std::string_view name) const {
+namespace {
+template <class Items>
+auto find_in(Items& items, std::string_view name) -> decltype(&items.front().second) {
   // The names of a table's columns often differ only in the last character, so it is compared first.
-  for (const auto& [n, v] : items_)
+  for (auto& [n, v] : items)
     if (n.size() == name.size() && (name.empty() || (n.back() == name.back() && n == name))) return &v;
   return nullptr;
 }
+}  // namespace
 
-FeatureValue* Features::find(std::string_view name) {
-  return const_cast<FeatureValue*>(std::as_const(*this).find(name));
-}
+const FeatureValue* Features::find(std::string_view name) const { return find_in(items_, name); }
+FeatureValue* Features::find(std::string_view name) { return find_in(items_, name); }
 
 const FeatureValue& Features::at(std::string_view name) const {
   if (const FeatureValue* v = find(name)) return *v;

@@ -230,10 +230,11 @@ class Search {
 }  // namespace
 
 Status Model::Impl::infers(const Features& inputs, int64_t& operations) const {
-  const Asked wanted = MOKA_TRY(asked(inputs));
+  Asked wanted;
+  MOKA_TRY(ask(inputs, wanted));
   std::vector<ir::Type> types;
   const auto inferred = [&](const ir::Block& body, const plan::PlanOptions& options) -> Status {
-    if (auto typed = input_types(body, inputs, wanted, types); !typed.ok()) return std::move(typed).error();
+    MOKA_TRY(input_types(body, MOKA_TRY(runtime::features_of(body, model->function())), wanted, types));
     const plan::ResolveLimits limits{plan::kEagerConstantBytes, plan::kEagerConstantBytes, &operations};
     MOKA_TRY(plan::resolve(body, types, nullptr, *options.constants, limits));
     return {};

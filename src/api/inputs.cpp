@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "api/internal.h"
@@ -98,14 +97,6 @@ Result<ir::Type> rank5_type(const import::FeatureDescription& f, const ir::Type&
     return mismatch(f, rank5_text(f), cat("shape ", joined(shape)));
   MOKA_TRY(check_array_shape(f, described));
   return array_type(f, declared, declared.rank() == 5 ? whole->dims() : described);
-}
-
-Result<std::byte*> staging(runtime::Model::Session& s, size_t index, const ir::Type& type) {
-  size_t bytes = MOKA_TRY(ir::storage_bytes(type.dtype(), type.shape()));
-  auto& buffer = s.staging[index];
-  if (buffer.size() < bytes + 64) buffer.resize(bytes + 64);
-  auto at = reinterpret_cast<uintptr_t>(buffer.data());
-  return buffer.data() + (64 - at % 64) % 64;
 }
 
 }  // namespace
@@ -251,90 +242,67 @@ bool has_default_at_limit(const import::FeatureDescription& f) {
          (f.image.height_range && at_limit(f.image.height, *f.image.height_range));
 }
 
-Result<void*> bind_default(const import::FeatureDescription& f, const ir::Type& type, runtime::Model::Session& s,
-                           size_t index) {
-  if (type.is_dict()) {
-    s.dict_staging[index] = {};
-    s.dict_staging[index].string_keys = f.string_keys;
-    return static_cast<void*>(&s.dict_staging[index]);
-  }
-  if (type.dtype() == ir::DType::string) {
-    s.string_staging[index].assign(static_cast<size_t>(type.shape().count()), {});
-    return static_cast<void*>(s.string_staging[index].data());
-  }
-  std::byte* to = MOKA_TRY(staging(s, index, type));
-  ir::TensorView view{type.dtype(), type.shape(), to};
+runtime::InputValue default_value(const import::FeatureDescription& f, const ir::Type& type) {
+  static const ir::Dict of_text{.string_keys = true}, of_whole{.string_keys = false};
+  if (type.is_dict()) return f.string_keys ? &of_text : &of_whole;
   // The format has no defaults for scalars. Imputers treat NaN as a missing number, and recommenders a negative count.
-  double fill = f.kind == import::FeatureKind::float64 || f.threshold ? std::nan("")
-                : f.kind == import::FeatureKind::int64                ? -1
-                                                                      : f.array.default_value.value_or(0);
-  for (int64_t i = 0; i < view.count(); i++) ir::store_f64(view, i, fill);
-  return static_cast<void*>(to);
+  return runtime::Absent{f.kind == import::FeatureKind::float64 || f.threshold ? std::nan("")
+                         : f.kind == import::FeatureKind::int64                ? -1
+                                                                               : f.array.default_value.value_or(0)};
 }
 
 namespace {
 
-/// Why an input is not used where it lies.
-std::string conversion(const FeatureValue& value, const ir::TensorView& to) {
-  if (const auto* a = std::get_if<MultiArray>(&value)) {
-    const bool is_type = to_ir(a->type()) != to.dtype;
-    return cat(is_type ? cat(to_string(a->type()), " to ", ir::to_string(to.dtype)) : std::string(),
-               is_type && !a->is_contiguous() ? ", " : "", a->is_contiguous() ? "" : "its strides are not row-major");
+void set_dict(const Dictionary& from, bool string_keys, ir::Dict& to) {
+  to.string_keys = string_keys;
+  to.text_keys.clear();
+  to.int_keys.clear();
+  to.values.clear();
+  for (const auto& [k, v] : from.strings) {
+    to.text_keys.push_back(k);
+    to.values.push_back(v);
   }
-  if (std::holds_alternative<Image>(value)) return cat("pixels to planes of ", ir::to_string(to.dtype));
-  return "a sequence to a tensor";
+  for (const auto& [k, v] : from.ints) {
+    if (string_keys)
+      to.text_keys.push_back(std::to_string(k));
+    else
+      to.int_keys.push_back(k);
+    to.values.push_back(v);
+  }
 }
 
 }  // namespace
 
-Result<void*> bind_input(const import::FeatureDescription& f, const ir::Type& type, const FeatureValue& value,
-                         runtime::Model::Session& s, size_t index) {
-  if (const auto* number = std::get_if<double>(&value);
-      number != nullptr && f.kind == import::FeatureKind::float64 && type.dtype() == ir::DType::fp64)
-    return static_cast<void*>(const_cast<double*>(number));
-  const DataCopy copy;
+Status set_input_value(const import::FeatureDescription& f, const ir::Type& type, const FeatureValue& value,
+                       ir::Dict& dict, runtime::InputValue& to) {
   if (const auto* d = std::get_if<Dictionary>(&value)) {
-    ir::Dict& to = s.dict_staging[index];
-    to.string_keys = f.string_keys;
-    to.text_keys.clear();
-    to.int_keys.clear();
-    to.values.clear();
-    for (const auto& [k, v] : d->strings) {
-      to.text_keys.push_back(k);
-      to.values.push_back(v);
-    }
-    for (const auto& [k, v] : d->ints) {
-      if (f.string_keys)
-        to.text_keys.push_back(std::to_string(k));
-      else
-        to.int_keys.push_back(k);
-      to.values.push_back(v);
-    }
-    return static_cast<void*>(&to);
+    set_dict(*d, f.string_keys, dict);
+    to = &dict;
+    return {};
   }
-  if (const auto* t = std::get_if<std::string>(&value)) return static_cast<void*>(const_cast<std::string*>(t));
-  if (const auto* t = std::get_if<StringSequence>(&value))
-    return static_cast<void*>(const_cast<std::string*>(t->data()));
-  MOKA_TRY_IN(check_numbers(f, type.dtype(), value), cat("input '", f.name, "'"));
-  if (const auto* a = std::get_if<MultiArray>(&value)) {
-    if (a->is_contiguous() && to_ir(a->type()) == type.dtype()) return const_cast<void*>(a->data());
+  if (const auto* t = std::get_if<std::string>(&value)) {
+    to = t;
+    return {};
   }
-  std::byte* data = MOKA_TRY(staging(s, index, type));
-  ir::TensorView to{type.dtype(), type.shape(), data};
-  if (const auto* n = std::get_if<int64_t>(&value)) {
-    ir::store_i64(to, 0, *n);
-  } else if (const auto* x = std::get_if<double>(&value)) {
-    ir::store_f64(to, 0, *x);
+  if (const auto* t = std::get_if<StringSequence>(&value)) {
+    to = t->data();
+    return {};
+  }
+  if (const auto* image = std::get_if<Image>(&value)) {
+    to = runtime::Picture{pixels_of(*image), plane_order(f)};
+    return {};
+  }
+  if (const auto* x = std::get_if<double>(&value)) {
+    to = ir::ArrayView{ir::DType::fp64, {}, {}, x};
+    if (f.kind == import::FeatureKind::float64 && type.dtype() == ir::DType::fp64) return {};
+  } else if (const auto* n = std::get_if<int64_t>(&value)) {
+    to = ir::ArrayView{ir::DType::int64, {}, {}, n};
   } else if (const auto* v = std::get_if<Int64Sequence>(&value)) {
-    for (size_t i = 0; i < v->size(); i++) ir::store_i64(to, static_cast<int64_t>(i), (*v)[i]);
-  } else if (const auto* a = std::get_if<MultiArray>(&value)) {
-    copy_array(*a, to);
-  } else if (const auto* image = std::get_if<Image>(&value)) {
-    kernel::unpack(pixels_of(*image), plane_order(f), to);
+    to = ir::ArrayView{ir::DType::int64, type.shape().dims(), {}, v->data()};
+  } else {
+    to = view_of(std::get<MultiArray>(value));
   }
-  if (copy.is_recorded() && !is_number(value))
-    copy.record(f.name, "convert", MOKA_TRY(ir::storage_bytes(to.dtype, to.shape)), conversion(value, to));
-  return static_cast<void*>(data);
+  return MOKA_TRY_IN(check_numbers(f, type.dtype(), value), cat("input '", f.name, "'")), Status{};
 }
 
 }  // namespace moka::api

@@ -68,8 +68,9 @@ class Observer final : public runtime::TraceSink {
 Features Model::intermediates(const Features& inputs, const Intermediate& observe,
                               const PredictionOptions& options) const {
   Features outputs;
+  Impl::Asked asked;
   std::vector<ir::Type> types;
-  const auto runs = api::unwrap(impl_->choose(inputs, options.outputs, types)).model;
+  const auto runs = api::unwrap(impl_->choose(inputs, options.outputs, asked, types));
   const bool on_host = plan::accelerators(runs->plan_options()).empty();
   Observer observer(runs->ir().body(), on_host ? &observe : nullptr);
   api::unwrap(impl_->predict(inputs, outputs, options, &observer, nullptr, true));

@@ -8,13 +8,14 @@
 #include "base/memory.h"
 #include "format/model_file.h"
 #include "import/outline.h"
-#include "ir/tensor.h"
+#include "ir/array_view.h"
 #include "kernel/device.h"
 #include "moka/model.h"
 #include "moka/rates.h"
 #include "plan/packed_cache.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/model.h"
+#include "runtime/prediction.h"
 #include "runtime/state_value.h"
 #include "runtime/waited.h"
 #include "trace/trace.h"
@@ -57,9 +58,6 @@ Result<ir::Type> default_type(const import::FeatureDescription& feature, const i
 /// smallest size of a dimension that may be empty.
 bool has_default_at_limit(const import::FeatureDescription& feature);
 
-/// The description of input `index`, `input`, of the function's body, whose inputs come first and whose states follow.
-const import::FeatureDescription& feature_of(const import::FunctionDescription& function, const ir::Value& input,
-                                             size_t index);
 /// The same error with `code` if it is invalid_argument: an operation refused an argument, and the kind of the error
 /// depends on where that came from.
 Error reclassified(Error error, ErrorCode code);
@@ -67,22 +65,21 @@ Error reclassified(Error error, ErrorCode code);
 /// What the planes of an image input hold.
 kernel::PlaneOrder plane_order(const import::FeatureDescription& feature);
 kernel::Pixels pixels_of(const Image& image);
-/// The data of an input: the value's own memory if it can be used directly, otherwise staging memory of the session
-/// with the converted value.
-Result<void*> bind_input(const import::FeatureDescription& feature, const ir::Type& type, const FeatureValue& value,
-                         runtime::Model::Session& session, size_t index);
-Result<void*> bind_default(const import::FeatureDescription& feature, const ir::Type& type,
-                           runtime::Model::Session& session, size_t index);
+/// Sets `to` to what a prediction gets for a given input: the value's own memory, or that of `dict`, which it sets. The
+/// value has passed input_type. Error invalid_argument: numbers that the type of the input, or its described one,
+/// lacks.
+Status set_input_value(const import::FeatureDescription& feature, const ir::Type& type, const FeatureValue& value,
+                       ir::Dict& dict, runtime::InputValue& to);
+/// What a prediction gets for a missing optional input.
+runtime::InputValue default_value(const import::FeatureDescription& feature, const ir::Type& type);
 
-/// `shape` of a neural network's output, or the described shape if it has the same number of elements.
-ir::Shape output_shape(const import::FeatureDescription& feature, const ir::Shape& shape);
-/// Memory with undefined content for an output that is computed as `view`. No data: the output is returned in another
-/// form.
-Result<MultiArray> new_output(const import::FeatureDescription& feature, const ir::TensorView& view);
 /// Converts an output of the function into `value`. Uses the memory of `value` if it fits.
 Status store_output(const import::FeatureDescription& feature, const ir::Type& type, const ir::TensorView& view,
                     FeatureValue& value);
 
+/// A row-major array in the memory of `view`, which `owner` keeps; rank 0 becomes shape [1]. Error: unsupported
+/// (element type).
+Result<MultiArray> array_in(const ir::TensorView& view, std::shared_ptr<const void> owner);
 /// A row-major array with undefined content; rank 0 becomes shape [1]. Errors: unsupported (element type),
 /// out_of_budget.
 Result<MultiArray> new_array(ir::DType dtype, const ir::Shape& shape);
@@ -90,13 +87,12 @@ Result<MultiArray> new_array(ir::DType dtype, const ir::Shape& shape);
 Result<MultiArray> to_array(const ir::TensorView& view);
 /// Whether `to`, if it is an integer type, has every number of the array. The error invalid_argument shows the first
 /// one that it lacks: "expected whole numbers of type int32, got 3.7 at [0, 2]". `first_row`: added to the first index.
-Status check_whole(const MultiArray& from, ir::DType to, int64_t first_row = 0);
+Status check_whole(const ir::ArrayView& from, ir::DType to, int64_t first_row = 0);
 /// The same for the array or number of an input, of which the feature's described type must have the numbers too.
-Status check_numbers(const import::FeatureDescription& feature, ir::DType to, const MultiArray& array,
+Status check_numbers(const import::FeatureDescription& feature, ir::DType to, const ir::ArrayView& array,
                      int64_t first_row = 0);
 Status check_numbers(const import::FeatureDescription& feature, ir::DType to, const FeatureValue& value);
-/// Copies an array of any strides and type into a dense tensor. Integer types get what check_whole has checked.
-void copy_array(const MultiArray& from, const ir::TensorView& to);
+ir::ArrayView view_of(const MultiArray& array);
 
 /// ModelConfiguration::pins and the devices that they name.
 class DevicePins {
@@ -219,21 +215,6 @@ class Variants {
   std::vector<std::shared_ptr<Variant>> all_;  ///< most recently used last
 };
 
-/// For traces: that values moved between the caller's memory and the session's, and why.
-class DataCopy {
- public:
-  DataCopy() : start_(trace::is_on() ? trace::now() : -1) {}
-  bool is_recorded() const { return start_ >= 0; }
-  /// It ends now. `kind`: "convert" or "copy".
-  void record(std::string_view name, std::string_view kind, size_t bytes, std::string_view reason) const {
-    trace::slice(trace::Lane::data, trace::label(name, kind, {{"bytes", bytes}, {"reason", reason}}), start_,
-                 trace::now());
-  }
-
- private:
-  int64_t start_;
-};
-
 /// A load as a trace shows it: on lanes of its own, which are the model's from then on.
 class TracedLoad {
  public:
@@ -315,30 +296,24 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   /// The one for inputs with these leading dimensions and sizes (of `sized`), and these outputs.
   Result<std::shared_ptr<const runtime::Model>> model_for(const api::Leading& leading,
                                                           const std::vector<std::string>& outputs,
-                                                          api::Variants::Sizes sizes) const;
-  /// The sizes of the inputs in `sized`.
-  Result<api::Variants::Sizes> sizes_of(const Features& inputs) const;
+                                                          const api::Variants::Sizes& sizes) const;
   /// The variant that takes tables. Error unsupported: this model predicts row by row.
   Result<std::shared_ptr<const runtime::Model>> rows_model() const;
-  /// The model that predicts given inputs.
-  struct Chosen {
-    std::shared_ptr<const runtime::Model> model;
-    bool rank5 = false;     ///< it accepts inputs of rank 5
-    bool in_order = false;  ///< its inputs are the function's and the given ones, in the same order
-  };
-  /// Chooses the model for these inputs and outputs. Sets `types` to the types of its function's inputs and states.
-  Result<Chosen> choose(const Features& inputs, const std::vector<std::string>& outputs,
-                        std::vector<ir::Type>& types) const;
-  /// Which of the model's variants a prediction with these inputs needs.
+  /// The inputs of a prediction, and which of the model's variants it needs.
   struct Asked {
+    std::vector<const FeatureValue*> given;  ///< by input of the function; nullptr: none
     api::Leading leading;
     api::Variants::Sizes sizes;  ///< of the inputs in `sized`
-    bool in_order = false;       ///< all inputs of the function are given, in its order
   };
-  Result<Asked> asked(const Features& inputs) const;
-  /// Sets `types` to the types of the inputs and states of `body`, a function of this model. Returns Chosen::in_order.
-  Result<bool> input_types(const ir::Block& body, const Features& inputs, const Asked& asked,
-                           std::vector<ir::Type>& types) const;
+  /// Looks the inputs up. Errors: invalid_argument, for one that the model does not have or that its type refuses.
+  Status ask(const Features& inputs, Asked& asked) const;
+  /// Sets `types` to the types of the inputs and states of `body`, a function of this model, whose features are
+  /// runtime::features_of.
+  Status input_types(const ir::Block& body, std::span<const size_t> features, const Asked& asked,
+                     std::vector<ir::Type>& types) const;
+  /// Chooses the model for these inputs and outputs. Sets `types` to the types of its function's inputs and states.
+  Result<std::shared_ptr<const runtime::Model>> choose(const Features& inputs, const std::vector<std::string>& outputs,
+                                                       Asked& asked, std::vector<ir::Type>& types) const;
   /// The error of inferring the types of a prediction with these inputs, of which only the types are read. Adds to
   /// `operations` how many were visited.
   Status infers(const Features& inputs, int64_t& operations) const;

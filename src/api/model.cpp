@@ -35,15 +35,6 @@ std::function<std::optional<kernel::PlaneOrder>(const ir::Value&)> image_planes_
 
 namespace api {
 
-const import::FeatureDescription& feature_of(const import::FunctionDescription& function, const ir::Value& input,
-                                             size_t index) {
-  if (index < function.inputs.size() && function.inputs[index].name == input.name) return function.inputs[index];
-  for (const auto* list : {&function.inputs, &function.states})
-    for (const auto& x : *list)
-      if (x.name == input.name) return x;
-  std::abort();  // compile has checked this
-}
-
 Error reclassified(Error error, ErrorCode code) {
   return error.code() == ErrorCode::invalid_argument ? fail(code, error.to_string()) : std::move(error);
 }
@@ -144,8 +135,10 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   start = Clock::now();
   std::vector<ir::Type> types;
   bool concrete = !impl->sequences_only, flexible = false, at_limit = false, listed = false;
-  for (const auto& v : impl->model->ir().body().inputs()) {
-    const import::FeatureDescription& x = api::feature_of(f, *v, types.size());
+  const auto inputs = impl->model->ir().body().inputs();
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const auto& v = inputs[i];
+    const import::FeatureDescription& x = impl->model->feature(i);
     auto t = api::default_type(x, v->type);
     concrete &= t.ok() && (t->is_concrete() || t->is_state());
     flexible |= v->type.is_tensor() && !v->type.is_concrete();
@@ -156,7 +149,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   // Core ML refuses a model whose default sizes contradict each other. It accepts the model if one of them is the
   // smallest or the largest allowed size, which converters write when nobody chose a default. They write the first of
   // enumerated sizes, which Moka accepts if another one fits.
-  if (concrete && types.size() == impl->model->ir().body().inputs().size()) {
+  if (concrete && types.size() == inputs.size()) {
     auto planned = impl->model->plan(types);
     if (!planned.ok()) {
       const ErrorCode code = planned.error().code();

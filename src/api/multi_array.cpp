@@ -3,11 +3,6 @@
 #include <algorithm>
 
 #include "api/internal.h"
-#include "base/half.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace moka {
 
@@ -47,39 +42,6 @@ int64_t checked_count(const std::vector<int64_t>& shape, DataType type) {
              : n / static_cast<int64_t>(size_of(type));
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx"))) int64_t widen_avx(const float* from, double* to, int64_t n) {
-  int64_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-    const __m256d a = _mm256_cvtps_pd(_mm_loadu_ps(from + i)), b = _mm256_cvtps_pd(_mm_loadu_ps(from + i + 4)),
-                  c = _mm256_cvtps_pd(_mm_loadu_ps(from + i + 8)), d = _mm256_cvtps_pd(_mm_loadu_ps(from + i + 12));
-    _mm256_storeu_pd(to + i, a);
-    _mm256_storeu_pd(to + i + 4, b);
-    _mm256_storeu_pd(to + i + 8, c);
-    _mm256_storeu_pd(to + i + 12, d);
-  }
-  return i;
-}
-#endif
-
-/// Several numbers at a time: this library is compiled without vectorization.
-void widen(const float* from, double* to, int64_t n) {
-  typedef float Floats __attribute__((vector_size(8)));
-  typedef double Doubles __attribute__((vector_size(16)));
-  int64_t i = 0;
-#if defined(__x86_64__)
-  static const bool has_avx = __builtin_cpu_supports("avx");
-  if (has_avx) i = widen_avx(from, to, n);
-#endif
-  for (; i + 2 <= n; i += 2) {
-    Floats some;
-    std::memcpy(&some, from + i, sizeof some);
-    const Doubles wide = __builtin_convertvector(some, Doubles);
-    std::memcpy(to + i, &wide, sizeof wide);
-  }
-  if (i < n) to[i] = static_cast<double>(from[i]);
-}
-
 }  // namespace
 
 Exception::~Exception() = default;
@@ -97,48 +59,21 @@ Result<DataType> from_ir(ir::DType type) {
   return fail(ErrorCode::unsupported, "multi-arrays of element type ", type);
 }
 
-void copy_array(const MultiArray& from, const ir::TensorView& to) {
-  ir::TensorView source{to_ir(from.type()), ir::Shape(std::span<const int64_t>(from.shape())),
-                        const_cast<void*>(from.data())};
-  int64_t n = from.count();
-  if (from.is_contiguous()) {
-    if (source.dtype == to.dtype) {
-      std::copy_n(static_cast<const std::byte*>(from.data()), static_cast<size_t>(n) * size_of(from.type()),
-                  to.as<std::byte>());
-      return;
-    }
-    if (source.dtype == ir::DType::fp16 && to.dtype == ir::DType::fp32)
-      return half_to_float(source.as<uint16_t>(), to.as<float>(), static_cast<size_t>(n));
-    if (source.dtype == ir::DType::fp32 && to.dtype == ir::DType::fp64)
-      return widen(source.as<float>(), to.as<double>(), n);
-    if (source.dtype == ir::DType::fp32 && to.dtype == ir::DType::fp16)
-      return float_to_half(source.as<float>(), to.as<uint16_t>(), static_cast<size_t>(n));
-  }
-  // Numbers of uint64 from 2^63 on do not fit into int64.
-  const bool whole = !ir::is_float(source.dtype) && (source.dtype != ir::DType::uint64 || !ir::is_float(to.dtype));
-  int64_t index[ir::kMaxRank] = {};
-  size_t rank = from.shape().size();
-  int64_t offset = 0;
-  for (int64_t i = 0; i < n; i++) {
-    if (whole)
-      ir::store_i64(to, i, ir::load_i64(source, offset));
-    else
-      ir::store_f64(to, i, ir::load_f64(source, offset));
-    for (size_t d = rank; d-- > 0;) {
-      offset += from.strides()[d];
-      if (++index[d] < from.shape()[d]) break;
-      offset -= from.strides()[d] * from.shape()[d];
-      index[d] = 0;
-    }
-  }
+ir::ArrayView view_of(const MultiArray& a) {
+  return {to_ir(a.type()), a.shape(), a.is_contiguous() ? std::span<const int64_t>() : a.strides(), a.data()};
+}
+
+Result<MultiArray> array_in(const ir::TensorView& view, std::shared_ptr<const void> owner) {
+  const DataType type = MOKA_TRY(from_ir(view.dtype));
+  std::vector<int64_t> dims = view.shape.to_vector();
+  if (dims.empty()) dims.push_back(1);
+  return MultiArray(view.data, type, std::move(dims), {}, std::move(owner));
 }
 
 Result<MultiArray> new_array(ir::DType dtype, const ir::Shape& shape) {
-  const DataType type = MOKA_TRY(from_ir(dtype));
-  ir::Tensor t = MOKA_TRY(ir::Tensor::uninitialized(dtype, shape));
-  std::vector<int64_t> dims = shape.to_vector();
-  if (dims.empty()) dims.push_back(1);
-  return MultiArray(t.mutable_data(), type, std::move(dims), {}, t.owner());
+  MOKA_TRY(from_ir(dtype));
+  const ir::Tensor t = MOKA_TRY(ir::Tensor::uninitialized(dtype, shape));
+  return array_in(t.view(), t.owner());
 }
 
 Result<MultiArray> to_array(const ir::TensorView& view) {
@@ -187,17 +122,13 @@ MultiArray MultiArray::of(std::span<const float> values, std::vector<int64_t> sh
 double MultiArray::at(int64_t i) const {
   if (i < 0 || i >= count_)
     throw Exception(ErrorKind::invalid_argument, cat("multi-array: expected an index below ", count_, ", got ", i));
-  int64_t offset = 0;
-  for (size_t d = shape_.size(); d-- > 0;) {
-    offset += i % shape_[d] * strides_[d];
-    i /= shape_[d];
-  }
-  return ir::load_f64({api::to_ir(type_), {}, data_}, offset);
+  const ir::ArrayView view = api::view_of(*this);
+  return view.load_f64(view.offset(i));
 }
 
 MultiArray MultiArray::converted(DataType type) const {
   MultiArray out(type, shape_);
-  api::copy_array(*this, {api::to_ir(type), ir::Shape(std::span<const int64_t>(shape_)), out.data()});
+  ir::copy_array(api::view_of(*this), {api::to_ir(type), ir::Shape(std::span<const int64_t>(shape_)), out.data()});
   return out;
 }
 

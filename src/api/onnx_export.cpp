@@ -17,9 +17,9 @@ constexpr size_t kMostInside = size_t{64} << 20;  ///< limit in bytes on weights
 /// Passes that make the graph smaller for every runtime. None of them depends on a device.
 constexpr std::string_view kPasses[] = {"fold_constants", "remove_identities", "recognise_gru", "fuse_hard_swish"};
 
-const ir::Function& function_of(const import::ImportedModel& model, const std::string& wanted) {
+ir::Function& function_of(import::ImportedModel& model, const std::string& wanted) {
   const std::string& name = wanted.empty() ? model.description.default_function : wanted;
-  const ir::Function* f = model.program.find(name);
+  ir::Function* f = model.program.find(name);
   if (f == nullptr && wanted.empty() && model.program.functions.size() == 1) f = model.program.functions[0].get();
   if (f == nullptr || model.description.function(name) == nullptr)
     api::raise(fail(ErrorCode::not_found, "function '", name, "': the model does not have it"));
@@ -27,11 +27,11 @@ const ir::Function& function_of(const import::ImportedModel& model, const std::s
 }
 
 compiler::onnx::Exported exported(import::ImportedModel& model, const OnnxExportOptions& options) {
-  const ir::Function& f = function_of(model, options.function);
+  ir::Function& f = function_of(model, options.function);
   std::vector<passes::Remark> remarks;
   for (const std::string_view pass : kPasses)
     for (const std::string_view each : {pass, std::string_view("remove_dead_code")})
-      api::unwrap(passes::run_pass(const_cast<ir::Function&>(f), each, ops::table(), remarks));
+      api::unwrap(passes::run_pass(f, each, ops::table(), remarks));
   const std::string& name = options.function.empty() ? model.description.default_function : options.function;
   return api::unwrap(compiler::onnx::export_function(f, *model.description.function(name), model.description,
                                                      {options.opset, MOKA_VERSION}));

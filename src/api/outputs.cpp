@@ -5,6 +5,7 @@
 #include "api/internal.h"
 #include "base/half.h"
 #include "base/pixels.h"
+#include "trace/data_copy.h"
 
 namespace moka::api {
 
@@ -161,28 +162,13 @@ Status store_image(const import::FeatureDescription& f, const ir::TensorView& vi
 
 }  // namespace
 
-ir::Shape output_shape(const import::FeatureDescription& f, const ir::Shape& shape) {
-  if (f.kind != import::FeatureKind::multi_array || f.array.shape.empty()) return shape;
-  auto described = ir::Shape::make(f.array.shape);
-  if (!described.ok()) return shape;
-  auto count = described->checked_count();
-  return count.ok() && *count == shape.count() ? *described : shape;
-}
-
-Result<MultiArray> new_output(const import::FeatureDescription& f, const ir::TensorView& view) {
-  if (f.kind != import::FeatureKind::multi_array || view.dtype != f.array.dtype || view.dtype == ir::DType::string ||
-      view.shape.rank() == 0)
-    return MultiArray();
-  return MOKA_TRY_IN(new_array(view.dtype, view.shape), cat("output '", f.name, "'"));
-}
-
 Status store_output(const import::FeatureDescription& f, const ir::Type& type, const ir::TensorView& view,
                     FeatureValue& value) {
   auto wrong = [&] {
     return fail(ErrorCode::malformed, "output '", f.name, "': described as ", to_public(f).formatted_type(),
                 ", the model computes ", type);
   };
-  const DataCopy copy;
+  const trace::DataCopy copy;
   const auto record = [&](std::string_view kind, const std::string& reason) {
     if (const auto bytes = ir::storage_bytes(view.dtype, view.shape); bytes.ok())
       copy.record(f.name, kind, *bytes, reason);

@@ -34,10 +34,10 @@ ir::Tensor converted(const runtime::Parameter& p, const MultiArray& value) {
     throw Exception(ErrorKind::invalid_argument,
                     cat("parameter '", p.name, "': expected shape ", p.type.shape(), ", got ", shape));
   ir::Tensor to = api::unwrap(ir::Tensor::uninitialized(p.type.dtype(), shape));
-  api::copy_array(value, to.view());
+  ir::copy_array(api::view_of(value), to.view());
   if (is_finite(to) || p.type.dtype() == api::to_ir(value.type())) return to;
   const ir::Tensor given = api::unwrap(ir::Tensor::uninitialized(ir::DType::fp64, shape));
-  api::copy_array(value, given.view());
+  ir::copy_array(api::view_of(value), given.view());
   for (int64_t i = 0; i < to.count(); i++)
     if (const double x = ir::load_f64(given.view(), i); std::isfinite(x) && !std::isfinite(ir::load_f64(to.view(), i)))
       throw Exception(ErrorKind::invalid_argument, cat("parameter '", p.name, "': expected numbers that ",

@@ -2,22 +2,13 @@
 #include <atomic>
 #include <future>
 
-#include "api/bound_states.h"
 #include "api/internal.h"
-#include "api/placed_outputs.h"
 #include "base/whole.h"
 #include "kernel/thread_pool.h"
 
 namespace moka {
 
 namespace {
-
-/// The value named `name`, which callers usually pass as the i-th; nullptr when absent.
-const FeatureValue* value_of(const Features& features, std::string_view name, size_t i) {
-  if (i < features.size() && features.begin()[static_cast<std::ptrdiff_t>(i)].first == name)
-    return &features.begin()[static_cast<std::ptrdiff_t>(i)].second;
-  return features.find(name);
-}
 
 bool has_value(const FeatureValue* value) {
   return value != nullptr && !std::holds_alternative<std::monostate>(*value);
@@ -41,78 +32,82 @@ bool overlaps(const MultiArray& array, const Features& inputs, const Features& o
   return false;
 }
 
-/// The caller's array for an output, where the output can be computed in it.
-void* room_for(const import::FeatureDescription& f, const ir::TensorView& view, FeatureValue* value,
-               const Features& inputs, const Features& outputs) {
+/// Where an output should be computed: in the caller's array, or in memory for a new one.
+runtime::OutputMemory memory_for(const import::FeatureDescription& f, const Features& inputs, Features& outputs) {
+  using Kind = runtime::OutputMemory::Kind;
+  if (f.kind != import::FeatureKind::multi_array) return {Kind::session};
+  FeatureValue* value = outputs.find(f.name);
+  if (!has_value(value)) return {Kind::own};
   auto* array = std::get_if<MultiArray>(value);
   if (array == nullptr || array->data() == nullptr || !array->is_contiguous() ||
-      f.kind != import::FeatureKind::multi_array || api::to_ir(array->type()) != f.array.dtype ||
-      f.array.dtype != view.dtype || view.shape.rank() == 0)
-    return nullptr;
-  const auto dims = view.shape.dims();
-  if (!std::equal(dims.begin(), dims.end(), array->shape().begin(), array->shape().end())) return nullptr;
-  return overlaps(*array, inputs, outputs) ? nullptr : array->data();
+      api::to_ir(array->type()) != f.array.dtype || overlaps(*array, inputs, outputs))
+    return {Kind::session};
+  return {Kind::given, array->data(), array->shape()};
 }
 
 }  // namespace
 
-Result<Model::Impl::Asked> Model::Impl::asked(const Features& inputs) const {
+Status Model::Impl::ask(const Features& inputs, Asked& asked) const {
   const import::FunctionDescription& f = model->function();
-  api::Leading leading;
-  bool in_order = inputs.size() == f.inputs.size();
+  asked.given.assign(f.inputs.size(), nullptr);
+  asked.leading = {};
   for (size_t i = 0; const auto& [name, value] : inputs) {
+    // Callers usually pass the inputs in the order of the description.
     auto x = f.inputs.begin() + static_cast<std::ptrdiff_t>(std::min(i++, f.inputs.size()));
-    if (x == f.inputs.end() || x->name != name) {
-      in_order = false;
+    if (x == f.inputs.end() || x->name != name)
       x = std::find_if(f.inputs.begin(), f.inputs.end(), [&n = name](const auto& of) { return of.name == n; });
+    if (x == f.inputs.end()) {
+      std::string all;
+      for (const auto& of : f.inputs) all += cat(all.empty() ? "'" : ", '", of.name, "'");
+      return fail(ErrorCode::invalid_argument, "input '", name, "': not an input of the model; expected ", all);
     }
-    if (x != f.inputs.end()) {
-      if (!x->array.takes_rank5) continue;
-      const api::Leading own = api::leading_of(*x, value);
-      leading = {std::max(leading.sequence, own.sequence), std::max(leading.batch, own.batch)};
-      continue;
-    }
-    std::string all;
-    for (const auto& of : f.inputs) all += cat(all.empty() ? "'" : ", '", of.name, "'");
-    return fail(ErrorCode::invalid_argument, "input '", name, "': not an input of the model; expected ", all);
+    asked.given[static_cast<size_t>(x - f.inputs.begin())] = has_value(&value) ? &value : nullptr;
+    if (!x->array.takes_rank5) continue;
+    const api::Leading own = api::leading_of(*x, value);
+    asked.leading = {std::max(asked.leading.sequence, own.sequence), std::max(asked.leading.batch, own.batch)};
   }
-  return Asked{leading, MOKA_TRY(sizes_of(inputs)), in_order};
+  asked.sizes.clear();
+  for (size_t i = 0; !sized.empty() && i < f.inputs.size(); i++) {
+    const auto it = sized.find(f.inputs[i].name);
+    if (it == sized.end()) continue;
+    const FeatureValue* value = asked.given[i];
+    asked.sizes.emplace(it->first, value == nullptr
+                                       ? it->second.size
+                                       : MOKA_TRY(api::input_type(f.inputs[i], it->second.flexible, *value)).shape());
+  }
+  return {};
 }
 
-Result<bool> Model::Impl::input_types(const ir::Block& body, const Features& inputs, const Asked& asked,
-                                      std::vector<ir::Type>& types) const {
+Status Model::Impl::input_types(const ir::Block& body, std::span<const size_t> features, const Asked& asked,
+                                std::vector<ir::Type>& types) const {
   const import::FunctionDescription& f = model->function();
-  bool in_order = asked.in_order && body.inputs().size() == f.inputs.size();
   types.clear();
   for (const auto& v : body.inputs()) {
-    const size_t i = types.size();
-    const import::FeatureDescription& x = api::feature_of(f, *v, i);
-    in_order = in_order && &x == &f.inputs[i];
     if (v->type.is_state()) {
       types.push_back(v->type);
       continue;
     }
-    const FeatureValue* value =
-        in_order ? &inputs.begin()[static_cast<std::ptrdiff_t>(i)].second : value_of(inputs, x.name, i);
-    if (!has_value(value)) {
-      if (!x.optional)
-        return fail(ErrorCode::invalid_argument, "input '", x.name, "': expected ", api::to_public(x).formatted_type(),
-                    ", got nothing");
-      types.push_back(MOKA_TRY(api::default_type(x, v->type, asked.leading.batch)));
-    } else {
+    const size_t at = features[types.size()];
+    const import::FeatureDescription& x = f.inputs[at];
+    if (const FeatureValue* value = asked.given[at]; value != nullptr) {
       types.push_back(MOKA_TRY(api::input_type(x, v->type, *value)));
+      continue;
     }
+    if (!x.optional)
+      return fail(ErrorCode::invalid_argument, "input '", x.name, "': expected ", api::to_public(x).formatted_type(),
+                  ", got nothing");
+    types.push_back(MOKA_TRY(api::default_type(x, v->type, asked.leading.batch)));
   }
-  return in_order;
+  return {};
 }
 
-Result<Model::Impl::Chosen> Model::Impl::choose(const Features& inputs, const std::vector<std::string>& outputs,
-                                                std::vector<ir::Type>& types) const {
-  Asked wanted = MOKA_TRY(asked(inputs));
-  const api::Leading leading = wanted.leading;
-  const std::shared_ptr<const runtime::Model> runs = MOKA_TRY(model_for(leading, outputs, std::move(wanted.sizes)));
-  const bool in_order = MOKA_TRY(input_types(runs->ir().body(), inputs, wanted, types));
-  return Chosen{runs, sequences_only || leading.sequence != 1 || leading.batch != 1, in_order};
+Result<std::shared_ptr<const runtime::Model>> Model::Impl::choose(const Features& inputs,
+                                                                  const std::vector<std::string>& outputs, Asked& asked,
+                                                                  std::vector<ir::Type>& types) const {
+  MOKA_TRY(ask(inputs, asked));
+  std::shared_ptr<const runtime::Model> runs = MOKA_TRY(model_for(asked.leading, outputs, asked.sizes));
+  MOKA_TRY(input_types(runs->ir().body(), runs->features(), asked, types));
+  return runs;
 }
 
 namespace {
@@ -157,6 +152,103 @@ void show_remarks(const std::vector<std::string>& remarks, const PredictionOptio
 
 }  // namespace
 
+namespace {
+
+/// What a prediction needs beside its session. Each thread keeps some, so that it allocates nothing.
+struct Call {
+  Model::Impl::Asked asked;
+  std::vector<ir::Type> types;
+  std::vector<runtime::InputValue> inputs;
+  std::vector<runtime::OutputMemory> outputs;
+  std::vector<ir::Dict> dicts;
+};
+
+/// A call for one prediction. A prediction within another one gets another call.
+class LentCall {
+ public:
+  LentCall() : calls_(of_thread()) {
+    if (calls_.lent == calls_.all.size()) calls_.all.push_back(std::make_unique<Call>());
+    call_ = calls_.all[calls_.lent++].get();
+  }
+  ~LentCall() { calls_.lent--; }
+  LentCall(const LentCall&) = delete;
+  Call& operator*() const { return *call_; }
+
+ private:
+  struct Calls {
+    std::vector<std::unique_ptr<Call>> all;
+    size_t lent = 0;
+  };
+  static Calls& of_thread() {
+    thread_local Calls calls;
+    return calls;
+  }
+  Calls& calls_;
+  Call* call_;
+};
+
+/// The state of the model that is about to predict, which no other prediction may use meanwhile.
+class StateInUse {
+ public:
+  StateInUse() = default;
+  ~StateInUse() {
+    if (flag_ != nullptr) flag_->store(false);
+  }
+  StateInUse(const StateInUse&) = delete;
+  Status take(State* state) {
+    if (state == nullptr)
+      return fail(ErrorCode::invalid_argument, "the model keeps states: predict needs one made by new_state");
+    if (state->impl().in_use.exchange(true))
+      return fail(ErrorCode::invalid_argument, "the state is used by another prediction at the same time");
+    flag_ = &state->impl().in_use;
+    return {};
+  }
+
+ private:
+  std::atomic<bool>* flag_ = nullptr;
+};
+
+Result<runtime::StateValue*> state_of(State& state, const std::string& name, const ir::Type& type) {
+  for (auto& [n, value] : state.impl().buffers)
+    if (n == name && value.dtype() == type.dtype() && value.shape() == type.shape()) return &value;
+  return fail(ErrorCode::invalid_argument, "state '", name, "': expected ", type,
+              ", which the given state does not have: states are made by new_state of the same model");
+}
+
+Status set_inputs(const runtime::Model& runs, const import::FunctionDescription& f, State* state, Call& call) {
+  call.inputs.clear();
+  call.dicts.resize(std::max(call.dicts.size(), call.types.size()));
+  for (size_t i = 0; i < call.types.size(); i++) {
+    const ir::Type& type = call.types[i];
+    if (type.is_state()) {
+      call.inputs.emplace_back(MOKA_TRY(state_of(*state, runs.feature(i).name, type.element())));
+      continue;
+    }
+    const size_t at = runs.features()[i];
+    const FeatureValue* value = call.asked.given[at];
+    runtime::InputValue& to = call.inputs.emplace_back();
+    if (value == nullptr)
+      to = api::default_value(f.inputs[at], type);
+    else
+      MOKA_TRY(api::set_input_value(f.inputs[at], type, *value, call.dicts[i], to));
+  }
+  return {};
+}
+
+Status store_outputs(const runtime::Model& runs, const runtime::Prediction& done, Features& outputs) {
+  for (size_t i = 0; i < runs.function().outputs.size(); i++) {
+    if (done.is_in_given(i)) continue;
+    const import::FeatureDescription& f = runs.function().outputs[i];
+    if (auto memory = done.memory(i))
+      outputs[f.name] = MOKA_TRY(api::array_in(done.output(i), std::move(memory)));
+    else
+      MOKA_TRY(api::store_output(f, done.output_type(i), done.output(i), outputs[f.name]));
+  }
+  return {};
+}
+
+}  // namespace
+
 Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
                             runtime::TraceSink* trace, Ran* ran, bool observed) const {
   kernel::place_workers(configuration.processors);
@@ -165,99 +257,33 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
   const trace::Span span(trace::Lane::activity, "predict");
   const trace::Counted counted(trace::Counter::predictions);
   const import::FunctionDescription& f = model->function();
-  thread_local std::vector<ir::Type> types;
-  const auto checked = [&]() -> Result<Chosen> {
+  const LentCall lent;
+  Call& call = *lent;
+  const auto checked = [&] {
     const trace::Span checking(trace::Lane::activity, "check inputs");
-    return choose(inputs, options.outputs, types);
+    return choose(inputs, options.outputs, call.asked, call.types);
   };
-  const Chosen chosen = MOKA_TRY(checked());
-  const std::shared_ptr<const runtime::Model>& runs = chosen.model;
-  const auto& wanted = runs->function().outputs;
-  auto body_inputs = runs->ir().body().inputs();
-  if (!f.states.empty() && options.state == nullptr)
-    return fail(ErrorCode::invalid_argument, "the model keeps states: predict needs one made by new_state");
+  const std::shared_ptr<const runtime::Model> runs = MOKA_TRY(checked());
+  StateInUse in_use;
+  if (!f.states.empty()) MOKA_TRY(in_use.take(options.state));
+  MOKA_TRY(set_inputs(*runs, f, options.state, call));
+  call.outputs.clear();
+  for (const import::FeatureDescription& x : runs->function().outputs)
+    call.outputs.push_back(memory_for(x, inputs, outputs));
 
-  struct InUse {
-    std::atomic<bool>* flag = nullptr;
-    ~InUse() {
-      if (flag != nullptr) flag->store(false);
-    }
-  } in_use;
-  if (!f.states.empty()) {
-    if (options.state->impl().in_use.exchange(true))
-      return fail(ErrorCode::invalid_argument, "the state is used by another prediction at the same time");
-    in_use.flag = &options.state->impl().in_use;
-  }
-
-  auto acquired = runs->acquire(types, observed);
-  if (!acquired.ok()) return with_fitting_sizes(std::move(acquired).error());
-  auto session = std::move(acquired).value();
-  api::BoundStates states(options.state);
   const auto compute = [&]() -> Status {
-    for (size_t i = 0; i < body_inputs.size(); i++) {
-      const import::FeatureDescription& x = chosen.in_order ? f.inputs[i] : api::feature_of(f, *body_inputs[i], i);
-      void* data = nullptr;
-      if (types[i].is_state()) {
-        MOKA_TRY(states.bind(x.name, types[i].element(), *session->frame, i,
-                             runs->may_replay() && !session->devices.empty()));
-        continue;
-      }
-      const FeatureValue* value =
-          chosen.in_order ? &inputs.begin()[static_cast<std::ptrdiff_t>(i)].second : value_of(inputs, x.name, i);
-      if (has_value(value)) {
-        if (const auto* image = std::get_if<Image>(value); image != nullptr && session->frame->takes_pixels(i)) {
-          session->frame->set_pixels(i, api::pixels_of(*image));
-          if (!session->frame->takes_planes(i)) continue;
-        }
-        data = MOKA_TRY(api::bind_input(x, types[i], *value, *session, i));
-      } else {
-        data = MOKA_TRY(api::bind_default(x, types[i], *session, i));
-      }
-      session->frame->set_input(i, data);
-    }
-    session->context.trace = trace;
-    session->context.is_recorded = is_recorded;
-    if (ran != nullptr) *ran = {runs, session->plan};
-    auto returned = [&](size_t i, ir::TensorView view) {
-      if (chosen.rank5) view.shape = api::output_shape(wanted[i], view.shape);
-      return view;
-    };
-    api::PlacedOutputs placed(*session->frame);
-    for (size_t i = 0; i < wanted.size(); i++) {
-      const ir::TensorView* view = session->frame->placeable_output(i);
-      if (view == nullptr) continue;
-      if (FeatureValue* given = outputs.find(wanted[i].name); has_value(given)) {
-        if (i < api::PlacedOutputs::kMostGiven)
-          if (void* data = room_for(wanted[i], returned(i, *view), given, inputs, outputs)) placed.give(i, data);
-        continue;
-      }
-      placed.add(i, MOKA_TRY(api::new_output(wanted[i], returned(i, *view))));
-    }
-    if (Status ran_through = runs->run(*session); !ran_through.ok())
-      return api::reclassified(std::move(ran_through).error(), ErrorCode::data);
-    states.computed();
-    for (size_t i = 0; i < wanted.size(); i++) {
-      if (placed.is_given(i)) continue;
-      if (MultiArray* array = placed.find(i)) {
-        outputs[wanted[i].name] = std::move(*array);
-        continue;
-      }
-      MOKA_TRY(api::store_output(wanted[i], session->frame->output_type(i), returned(i, session->frame->output(i)),
-                                 outputs[wanted[i].name]));
-    }
-    return {};
+    const api::Leading& leading = call.asked.leading;
+    const bool is_rank5 = sequences_only || leading.sequence != 1 || leading.batch != 1;
+    runtime::Prediction done =
+        runs->predict({call.types, call.inputs, call.outputs, is_rank5, is_recorded, trace, observed});
+    Status status = done.take_status();
+    if (!done.is_planned()) return with_fitting_sizes(std::move(status).error());
+    if (ran != nullptr) *ran = {runs, done.plan()};
+    show_remarks(done.remarks(), options);
+    if (!status.ok()) return api::reclassified(std::move(status).error(), ErrorCode::data);
+    return store_outputs(*runs, done, outputs);
   };
   Status status = compute();
-  while (!status.ok()) {
-    const bool again = runs->can_replay(*session, status.error());
-    states.failed(*session->frame, status.error(), again);
-    if (!again) break;
-    if (trace != nullptr) trace->restart();
-    session = MOKA_TRY(runs->acquire_instead(std::move(session), types, status.error()));
-    status = compute();
-  }
-  show_remarks(session->remarks, options);
-  runs->release(std::move(session));
   if (!status.ok() && status.error().code() == ErrorCode::data)
     if (const auto* x = of_unknown_category(f, inputs))
       return std::move(status).error().in(cat("input '", x->name, "'"));

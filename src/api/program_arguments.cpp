@@ -93,7 +93,7 @@ ir::Tensor tensor_of(const MultiArray& array, DType type) {
   if (own == type && aligned && array.is_contiguous()) return unwrap(ir::Tensor::wrap(type, shape, bytes_of(array)));
   if (own == type) {
     ir::Tensor out = unwrap(ir::Tensor::zeros(type, shape));
-    copy_array(array, out.view());
+    ir::copy_array(view_of(array), out.view());
     return out;
   }
   const ir::Tensor from = tensor_of(array, own);

@@ -59,15 +59,6 @@ Result<int64_t> count_rows(const Features& columns) {
   return rows;
 }
 
-/// `count` rows of an array, from row `first` on. Shares its elements.
-MultiArray part_of(const MultiArray& a, int64_t first, int64_t count) {
-  std::vector<int64_t> shape = a.shape();
-  shape[0] = count;
-  auto* data = static_cast<std::byte*>(const_cast<void*>(a.data()));
-  return MultiArray(data + first * a.strides()[0] * static_cast<int64_t>(size_of(a.type())), a.type(), std::move(shape),
-                    a.strides());
-}
-
 /// Row `r` of a column in the form that predict takes.
 FeatureValue value_at(const import::FeatureDescription& f, const FeatureValue& column, int64_t r) {
   const auto at = static_cast<size_t>(r);
@@ -75,14 +66,15 @@ FeatureValue value_at(const import::FeatureDescription& f, const FeatureValue& c
   if (const auto* s = std::get_if<Int64Sequence>(&column)) return (*s)[at];
   const auto* a = std::get_if<MultiArray>(&column);
   if (a == nullptr) return {};
-  MultiArray row = part_of(*a, r, 1);
-  const ir::TensorView number{api::to_ir(row.type()), {}, row.data()};
+  MultiArray whole = *a;
+  auto* data = static_cast<std::byte*>(whole.data()) + r * a->strides()[0] * static_cast<int64_t>(size_of(a->type()));
+  const ir::TensorView number{api::to_ir(a->type()), {}, data};
   if (f.kind == import::FeatureKind::int64 && !ir::is_float(number.dtype)) return ir::load_i64(number, 0);
-  if (f.kind == import::FeatureKind::int64 || f.kind == import::FeatureKind::float64) return row.at(0);
-  std::vector<int64_t> shape(row.shape().begin() + 1, row.shape().end());
-  std::vector<int64_t> strides(row.strides().begin() + 1, row.strides().end());
+  if (f.kind == import::FeatureKind::int64 || f.kind == import::FeatureKind::float64) return ir::load_f64(number, 0);
+  std::vector<int64_t> shape(a->shape().begin() + 1, a->shape().end());
+  std::vector<int64_t> strides(a->strides().begin() + 1, a->strides().end());
   if (shape.empty()) shape = strides = {1};
-  return MultiArray(row.data(), row.type(), std::move(shape), std::move(strides));
+  return MultiArray(data, a->type(), std::move(shape), std::move(strides));
 }
 
 Features row_of(const import::FunctionDescription& f, const Features& columns, int64_t r) {
@@ -187,43 +179,30 @@ class Column {
   std::string first_;  ///< what the first row has
 };
 
-/// Binds the rows of a column from `first` on to the planned input: in place, or converted into the session's memory.
-Result<void*> bind(const import::FeatureDescription& f, const ir::Type& type, const FeatureValue& column, int64_t first,
-                   runtime::Model::Session& s, size_t index) {
-  const int64_t count = type.shape()[0];
+/// The rows of a column from `first` on, as many as `shape[0]`, for the planned input.
+Result<runtime::InputValue> rows_of(const import::FeatureDescription& f, const ir::Type& type,
+                                    const FeatureValue& column, int64_t first, std::span<const int64_t> shape) {
   if (type.dtype() == ir::DType::string) {
     const auto* texts = std::get_if<StringSequence>(&column);
     if (texts == nullptr)
       return fail(ErrorCode::invalid_argument, "column '", f.name, "': expected strings, got ", describe(column));
-    s.string_staging[index].assign(texts->begin() + first, texts->begin() + first + count);
-    return static_cast<void*>(s.string_staging[index].data());
+    return runtime::InputValue(texts->data() + first);
   }
-  const size_t bytes = MOKA_TRY(ir::storage_bytes(type.dtype(), type.shape()));
+  ir::ArrayView rows;
   if (const auto* numbers = std::get_if<Int64Sequence>(&column);
-      numbers != nullptr && MOKA_TRY(type.shape().checked_count()) == count) {
-    int64_t* from = const_cast<int64_t*>(numbers->data()) + first;
-    if (type.dtype() == ir::DType::int64) return static_cast<void*>(from);
-    MOKA_TRY_IN(api::check_numbers(f, type.dtype(), MultiArray(from, DataType::int64, {count}), first),
-                cat("column '", f.name, "'"));
-    s.staging[index].resize(bytes);
-    const ir::TensorView to{type.dtype(), type.shape(), s.staging[index].data()};
-    for (int64_t i = 0; i < count; i++) ir::store_i64(to, i, from[i]);
-    return to.data;
-  }
-  const auto* array = std::get_if<MultiArray>(&column);
-  if (array == nullptr)
+      numbers != nullptr && MOKA_TRY(type.shape().checked_count()) == shape[0]) {
+    rows = {ir::DType::int64, shape, {}, numbers->data() + first};
+  } else if (const auto* array = std::get_if<MultiArray>(&column)) {
+    rows = api::view_of(*array);
+    rows.shape = shape;
+    rows.data = static_cast<const std::byte*>(rows.data) +
+                first * array->strides()[0] * static_cast<int64_t>(size_of(array->type()));
+  } else {
     return fail(ErrorCode::invalid_argument, "column '", f.name, "': expected ", api::to_public(f).formatted_type(),
                 " in each row, got ", describe(column));
-  MultiArray part = part_of(*array, first, count);
-  MOKA_TRY_IN(api::check_numbers(f, type.dtype(), part, first), cat("column '", f.name, "'"));
-  if (part.is_contiguous() && api::to_ir(part.type()) == type.dtype() &&
-      reinterpret_cast<uintptr_t>(part.data()) % 8 == 0)
-    return part.data();
-  const api::DataCopy copy;
-  s.staging[index].resize(bytes);
-  api::copy_array(part, ir::TensorView{type.dtype(), type.shape(), s.staging[index].data()});
-  if (copy.is_recorded()) copy.record(f.name, "convert", bytes, "rows of a column to a tile");
-  return static_cast<void*>(s.staging[index].data());
+  }
+  MOKA_TRY_IN(api::check_numbers(f, type.dtype(), rows, first), cat("column '", f.name, "'"));
+  return runtime::InputValue(rows);
 }
 
 /// The planned type of a column: [count, ...].
@@ -282,7 +261,10 @@ class Tiles {
       if (column == nullptr && !it->optional)
         return fail(ErrorCode::invalid_argument, "column '", it->name, "': expected ",
                     api::to_public(*it).formatted_type(), " in each row, got nothing");
-      inputs_.push_back({&*it, column});
+      const auto* array = column == nullptr ? nullptr : std::get_if<MultiArray>(column);
+      std::vector<int64_t> shape = array != nullptr ? array->shape() : std::vector<int64_t>{tile_};
+      shape[0] = tile_;
+      inputs_.push_back({&*it, column, std::move(shape)});
       types_.push_back(MOKA_TRY(tile_type(*it, v->type, column, tile_)));
     }
     return {};
@@ -293,29 +275,21 @@ class Tiles {
   /// The last tile begins earlier so that it has as many rows as the others; `first` is its first new row.
   Status run(int64_t i, std::vector<FeatureValue>& outputs) const {
     const int64_t first = first_row(i), from = std::min(first, rows_ - tile_);
-    auto session = MOKA_TRY(model_.acquire(types_));
-    const auto compute = [&]() -> Status {
-      session->context.is_recorded = trace::is_on();
-      for (size_t k = 0; k < inputs_.size(); k++)
-        session->frame->set_input(
-            k, inputs_[k].column == nullptr
-                   ? MOKA_TRY(api::bind_default(*inputs_[k].feature, types_[k], *session, k))
-                   : MOKA_TRY(bind(*inputs_[k].feature, types_[k], *inputs_[k].column, from, *session, k)));
-      MOKA_TRY(model_.run(*session));
-      const trace::Span span(trace::Lane::data, [] {
-        return trace::label("rows", "copy", {{"reason", "outputs of a tile of rows into their columns"}});
-      });
-      for (size_t k = 0; k < outputs.size(); k++) copy_rows(session->frame->output(k), first - from, first, outputs[k]);
-      return {};
-    };
-    Status status = compute();
-    while (!status.ok() && model_.can_replay(*session, status.error())) {
-      session = MOKA_TRY(model_.acquire_instead(std::move(session), types_, status.error()));
-      status = compute();
+    std::vector<runtime::InputValue> values;
+    for (size_t k = 0; k < inputs_.size(); k++) {
+      const Input& x = inputs_[k];
+      values.push_back(x.column == nullptr ? api::default_value(*x.feature, types_[k])
+                                           : MOKA_TRY(rows_of(*x.feature, types_[k], *x.column, from, x.shape)));
     }
-    for (const std::string& remark : session->remarks) api::warn(remark);
-    model_.release(std::move(session));
-    return status;
+    runtime::Prediction done = model_.predict({.types = types_, .inputs = values, .is_recorded = trace::is_on()});
+    if (done.is_planned())
+      for (const std::string& remark : done.remarks()) api::warn(remark);
+    MOKA_TRY(done.take_status());
+    const trace::Span span(trace::Lane::data, [] {
+      return trace::label("rows", "copy", {{"reason", "outputs of a tile of rows into their columns"}});
+    });
+    for (size_t k = 0; k < outputs.size(); k++) copy_rows(done.output(k), first - from, first, outputs[k]);
+    return {};
   }
   Result<std::vector<FeatureValue>> new_outputs() const {
     const std::shared_ptr<const plan::Plan> plan = MOKA_TRY(model_.plan(types_));
@@ -333,6 +307,7 @@ class Tiles {
   struct Input {
     const import::FeatureDescription* feature;
     const FeatureValue* column;  ///< nullptr: use the default
+    std::vector<int64_t> shape;  ///< of a tile of the column
   };
   const runtime::Model& model_;
   const Features& columns_;

@@ -31,24 +31,9 @@ api::Variants::Made api::Variants::get(const Key& key, const std::function<Made(
   return fail(e.code(), e.to_string());
 }
 
-Result<api::Variants::Sizes> Model::Impl::sizes_of(const Features& inputs) const {
-  api::Variants::Sizes out;
-  if (sized.empty()) return out;
-  for (const import::FeatureDescription& x : model->function().inputs) {
-    const auto it = sized.find(x.name);
-    if (it == sized.end()) continue;
-    const FeatureValue* value = inputs.find(x.name);
-    if (value == nullptr || std::holds_alternative<std::monostate>(*value))
-      out.emplace(x.name, it->second.size);
-    else
-      out.emplace(x.name, MOKA_TRY(api::input_type(x, it->second.flexible, *value)).shape());
-  }
-  return out;
-}
-
 Result<std::shared_ptr<const runtime::Model>> Model::Impl::model_for(const api::Leading& leading,
                                                                      const std::vector<std::string>& outputs,
-                                                                     api::Variants::Sizes sizes) const {
+                                                                     const api::Variants::Sizes& sizes) const {
   const bool batches = leading.batch != 1, sequences = leading.sequence != 1 || sequences_only;
   const bool is_default =
       std::all_of(sizes.begin(), sizes.end(), [&](const auto& s) { return sized.at(s.first).size == s.second; });
@@ -61,7 +46,7 @@ Result<std::shared_ptr<const runtime::Model>> Model::Impl::model_for(const api::
     for (const auto& f : described) all += cat(all.empty() ? "'" : ", '", f.name, "'");
     return fail(ErrorCode::invalid_argument, "output '", name, "': not an output of the model; expected ", all);
   }
-  api::Variants::Key key{sequences, batches, false, {}, std::move(sizes)};
+  api::Variants::Key key{sequences, batches, false, {}, sizes};
   for (const auto& f : described)
     if (std::find(outputs.begin(), outputs.end(), f.name) != outputs.end()) key.outputs.push_back(f.name);
   if (key.outputs.size() == described.size()) key.outputs.clear();

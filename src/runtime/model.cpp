@@ -43,6 +43,28 @@ void mark_half(const ir::Block& block) {
 
 }  // namespace
 
+Result<std::vector<size_t>> features_of(const ir::Block& body, const import::FunctionDescription& function) {
+  const size_t count = function.inputs.size();
+  const auto name = [&](size_t i) -> const std::string& {
+    return i < count ? function.inputs[i].name : function.states[i - count].name;
+  };
+  std::vector<size_t> out;
+  for (const auto& v : body.inputs()) {
+    size_t i = out.size(), all = count + function.states.size();
+    if (i >= all || name(i) != v->name)
+      for (i = 0; i < all && name(i) != v->name; i++) {
+      }
+    if (i == all) return fail(ErrorCode::malformed, "input '", v->name, "' of the program: the description lacks it");
+    out.push_back(i);
+  }
+  return out;
+}
+
+const import::FeatureDescription& Model::feature(size_t i) const {
+  const size_t at = compiled_->features[i], count = function().inputs.size();
+  return at < count ? function().inputs[at] : function().states[at - count];
+}
+
 Result<std::shared_ptr<Model::Compiled>> Model::compile_function(import::ImportedModel imported,
                                                                  const CompileOptions& options) {
   auto c = std::make_shared<Compiled>();
@@ -64,6 +86,7 @@ Result<std::shared_ptr<Model::Compiled>> Model::compile_function(import::Importe
   if (c->ir->body().outputs().size() != c->function->outputs.size())
     return fail(ErrorCode::malformed, "function '", name, "': the description has ", c->function->outputs.size(),
                 " outputs, the program returns ", c->ir->body().outputs().size());
+  c->features = MOKA_TRY_IN(features_of(c->ir->body(), *c->function), cat("function '", name, "'"));
   for (const auto& v : c->ir->body().inputs())
     if (v->type.is_state() && !(v->type.element().is_tensor() && v->type.element().is_concrete()))
       return fail(ErrorCode::malformed, "function '", name, "': state '", v->name,
@@ -172,11 +195,8 @@ Result<std::shared_ptr<const plan::Plan>> Model::plan_for(const Setting& s, cons
 }
 
 bool Model::is_fault(const Error& error) const {
-  return may_replay() && (error.code() == ErrorCode::device_lost || error.code() == ErrorCode::out_of_budget);
-}
-
-bool Model::can_replay(const Session& session, const Error& error) const {
-  return !session.devices.empty() && is_fault(error);
+  return !options_.plan.strict && !devices_.empty() &&
+         (error.code() == ErrorCode::device_lost || error.code() == ErrorCode::out_of_budget);
 }
 
 uint32_t Model::without_also(uint32_t without, const Error& error) const {

@@ -13,7 +13,7 @@
 #include "passes/pass.h"
 #include "runtime/admission.h"
 #include "runtime/parameters.h"
-#include "runtime/sessions.h"
+#include "runtime/prediction.h"
 
 namespace moka::runtime {
 
@@ -38,6 +38,12 @@ struct SourceRecord {
   std::string name, type;
   std::shared_ptr<const ir::SourceOp> source;  ///< not null
 };
+
+class BoundStates;
+
+/// For each input of the body: where its description is among the inputs of the function, or behind them among its
+/// states. Error malformed: it has none.
+Result<std::vector<size_t>> features_of(const ir::Block& body, const import::FunctionDescription& function);
 
 /// One function of a model, ready to be planned for input types and run. Immutable but for its caches; thread-safe.
 class Model {
@@ -65,29 +71,23 @@ class Model {
   /// The operations before the passes, without constants; empty without CompileOptions::keep_sources.
   const std::vector<SourceRecord>& sources() const { return compiled_->sources; }
 
-  using Session = runtime::Session;
+  /// The description of input or state `i` of the function's body.
+  const import::FeatureDescription& feature(size_t i) const;
+  /// Where `feature(i)` is: among the inputs of the description, or behind them among its states.
+  std::span<const size_t> features() const { return compiled_->features; }
+
   /// The plan for these types of the function's inputs, made when they are new, without the devices that have failed.
   Result<std::shared_ptr<const plan::Plan>> plan(const std::vector<ir::Type>& inputs) const;
-  /// A session for these types of the function's inputs. Allocates nothing if an idle session fits. If the memory of a
-  /// device is full, it drops the idle sessions of all models, then waits for running ones, and at last plans without
-  /// the device, unless PlanOptions::strict. `observed`: results on devices are also copied to the host.
-  Result<std::unique_ptr<Session>> acquire(const std::vector<ir::Type>& inputs, bool observed = false) const;
-  void release(std::unique_ptr<Session> session) const;
-  /// Runs the frame when it is this model's turn on the devices.
-  Status run(Session& session) const;
-
-  /// Whether a prediction that fails with `error` can run again without the device that failed.
-  bool can_replay(const Session& session, const Error& error) const;
-  /// Whether a prediction may have to run again.
-  bool may_replay() const { return !options_.plan.strict && !devices_.empty(); }
-  /// Discards a session that failed, and returns one without the device that failed. If the device is not known, the
-  /// new session runs on the host alone.
-  Result<std::unique_ptr<Session>> acquire_instead(std::unique_ptr<Session> failed, const std::vector<ir::Type>& inputs,
-                                                   const Error& error) const;
+  /// Predicts when it is this model's turn on the devices. Allocates nothing but outputs if an idle session fits. If
+  /// the memory of a device is full, it drops the idle sessions of all models, then waits for running ones, and at last
+  /// plans without the device. If a device fails, it predicts again without that device, or on the host alone if it is
+  /// not known which one failed. With PlanOptions::strict, both are errors.
+  Prediction predict(const PredictionRequest& request) const;
   /// Names the devices that failed, why, and what computes instead; "": no device failed.
   std::string failure() const;
 
  private:
+  friend class Prediction;
   /// What plans with some of the devices share, and these plans.
   struct Setting {
     uint32_t without = 0;  ///< bit i: not `devices_[i]`
@@ -98,12 +98,24 @@ class Model {
   Result<std::shared_ptr<const plan::Plan>> plan_for(const Setting& setting, const std::vector<ir::Type>& inputs) const;
   Result<std::unique_ptr<Session>> acquire_for(const Setting& setting, const std::vector<ir::Type>& inputs,
                                                bool observed) const;
+  /// A session for these types of the function's inputs. `observed`: results on devices are also copied to the host.
+  Result<std::unique_ptr<Session>> acquire(const std::vector<ir::Type>& inputs, bool observed) const;
   /// As acquire, but for devices that the caller knows to have failed in this prediction, and how.
   Result<std::unique_ptr<Session>> acquire_without(uint32_t without, std::vector<std::string> faults,
                                                    const std::vector<ir::Type>& inputs, bool observed) const;
+  /// Discards a session that failed, and returns one without the device that failed.
+  Result<std::unique_ptr<Session>> acquire_instead(std::unique_ptr<Session> failed, const std::vector<ir::Type>& inputs,
+                                                   const Error& error) const;
+  /// Gives the session its inputs and runs it.
+  Status compute(const PredictionRequest& request, BoundStates& states, Session& session) const;
+  /// Runs the frame when it is this model's turn on the devices.
+  Status run(Session& session) const;
+  void release(std::unique_ptr<Session> session) const;
   /// Instead of release, where the session is of no more use.
   void discard(std::unique_ptr<Session> session) const;
+  /// Whether the devices can have caused the error, and the prediction may do without them.
   bool is_fault(const Error& error) const;
+  bool may_replay_on(const Session& session) const { return !options_.plan.strict && !session.devices.empty(); }
   /// `without` and the device that failed; all devices where that is not known or is none of the others.
   uint32_t without_also(uint32_t without, const Error& error) const;
   void set_up_devices();
@@ -118,6 +130,7 @@ class Model {
     import::ImportedModel imported;
     const import::FunctionDescription* function = nullptr;
     ir::Function* ir = nullptr;
+    std::vector<size_t> features;  ///< as Model::features
     std::vector<passes::Remark> remarks;
     size_t operations_in_source = 0;
     std::vector<SourceRecord> sources;

@@ -12,7 +12,7 @@ thread_local int used_here = 0;
 }  // namespace
 
 Session::Session(std::shared_ptr<const plan::Plan> of, size_t inputs)
-    : plan(std::move(of)), staging(inputs), string_staging(inputs), dict_staging(inputs), counted(plan->arena_bytes) {}
+    : plan(std::move(of)), staging(inputs), string_staging(inputs), counted(plan->arena_bytes) {}
 
 size_t Session::bytes() const {
   size_t n = frame == nullptr ? 0 : frame->bytes();

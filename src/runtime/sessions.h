@@ -24,8 +24,13 @@ struct Session {
   std::unique_ptr<Frame> frame;
   std::vector<std::vector<std::byte>> staging;  ///< by input: its converted copy
   std::vector<std::vector<std::string>> string_staging;
-  std::vector<ir::Dict> dict_staging;
-  size_t counted;  ///< bytes that the pool counts for this session
+  /// An output that the frame computes outside of its own memory.
+  struct Placed {
+    size_t output;
+    std::shared_ptr<const void> memory;  ///< nullptr: the caller's
+  };
+  std::vector<Placed> placed;  ///< of the current prediction
+  size_t counted;              ///< bytes that the pool counts for this session
 
   size_t bytes() const;
 };

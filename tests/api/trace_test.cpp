@@ -100,7 +100,7 @@ TEST_F(Traced, ConversionsSayTheirBytesAndReason) {
   const auto data = lane(s, "Data");
   ASSERT_EQ(data.size(), 1u);
   EXPECT_EQ(data[0].name, "x");
-  EXPECT_EQ(data[0].reason, "float64 to fp32");
+  EXPECT_EQ(data[0].reason, "fp64 to fp32");
   EXPECT_EQ(data[0].count, 3);
   EXPECT_EQ(data[0].bytes, 3 * kElements * 4);
 }

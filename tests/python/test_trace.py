@@ -137,7 +137,7 @@ def test_data_lane_says_what_is_copied_and_why(tmp_path):
     model.predict({"x": np.zeros((1, 1000), np.float64)})
     groups = [g for g in trace.summary().groups if g.lane == "Data"]
     assert [(g.name, g.kind, g.reason, g.count, g.bytes) for g in groups] == [
-        ("x", "convert", "float64 to fp32", 2, 8000)]
+        ("x", "convert", "fp64 to fp32", 2, 8000)]
 
 
 def test_strided_arrays_are_converted(tmp_path):

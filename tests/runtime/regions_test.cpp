@@ -73,6 +73,8 @@ struct Net {
     import::FunctionDescription f;
     f.name = "main";
     f.inputs.resize(2);
+    f.inputs[0].name = "x";
+    f.inputs[1].name = "y";
     f.outputs.resize(1);
     imported.description.functions = {f};
     imported.description.default_function = "main";
@@ -94,23 +96,15 @@ const std::vector<ir::Type>& types() {
 
 /// One prediction as the interface makes it; the largest difference.
 Result<float> predict(const Model& model, const Net& net) {
-  auto session = MOKA_TRY(model.acquire(types()));
-  std::vector<float> x = net.x, y = net.y;
-  const auto compute = [&] {
-    session->frame->set_input(0, x.data());
-    session->frame->set_input(1, y.data());
-    return model.run(*session);
-  };
-  Status status = compute();
-  while (!status.ok() && model.can_replay(*session, status.error())) {
-    session = MOKA_TRY(model.acquire_instead(std::move(session), types(), status.error()));
-    status = compute();
-  }
-  MOKA_TRY(std::move(status));
-  const ir::TensorView& out = session->frame->output(0);
+  const int64_t shape[] = {kCount};
+  const InputValue inputs[] = {ir::ArrayView{ir::DType::fp32, shape, {}, net.x.data()},
+                               ir::ArrayView{ir::DType::fp32, shape, {}, net.y.data()}};
+  Prediction done = model.predict({.types = types(), .inputs = inputs});
+  MOKA_TRY(done.take_status());
+  const ir::TensorView out = done.output(0);
   float most = 0;
-  for (size_t i = 0; i < x.size(); i++) most = std::max(most, std::fabs(out.as<float>()[i] - net.expected[i]));
-  model.release(std::move(session));
+  for (size_t i = 0; i < net.expected.size(); i++)
+    most = std::max(most, std::fabs(out.as<float>()[i] - net.expected[i]));
   return most;
 }
 

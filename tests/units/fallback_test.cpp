@@ -272,28 +272,20 @@ class NextDevice : public Fallback {
   std::string predict() {
     std::vector<float> x(64);
     for (size_t i = 0; i < 64; i++) x[i] = static_cast<float>(i) / 64;
-    auto session = model->acquire(types);
-    if (!session.ok()) return session.error().to_string();
-    Status status;
-    const auto compute = [&] {
-      (*session)->frame->set_input(0, x.data());
-      status = model->run(**session);
-    };
-    compute();
-    while (!status.ok() && model->can_replay(**session, status.error())) {
-      session = model->acquire_instead(std::move(*session), types, status.error());
-      if (!session.ok()) return session.error().to_string();
-      compute();
-    }
-    if (!status.ok()) return status.error().to_string();
-    const ir::TensorView& y = (*session)->frame->output(0);
+    auto done = predicted(x);
+    if (const Status status = done.take_status(); !status.ok()) return status.error().to_string();
+    const ir::TensorView y = done.output(0);
     for (size_t i = 0; i < right.size(); i++) EXPECT_NEAR(y.as<float>()[i], right[i], 1e-5) << i;
     std::string out;
-    for (const std::string& remark : (*session)->remarks) out += remark + " ";
+    for (const std::string& remark : done.remarks()) out += remark + " ";
     out += "|";
-    for (const plan::Region& r : (*session)->plan->regions) out += cat(" ", r.device->name());
-    model->release(std::move(*session));
+    for (const plan::Region& r : done.plan()->regions) out += cat(" ", r.device->name());
     return out;
+  }
+  runtime::Prediction predicted(const std::vector<float>& x, bool is_observed = false) const {
+    const int64_t shape[] = {64};
+    const runtime::InputValue input = ir::ArrayView{ir::DType::fp32, shape, {}, x.data()};
+    return model->predict({.types = types, .inputs = {&input, 1}, .is_observed = is_observed});
   }
 
   Twin twin;
@@ -340,15 +332,14 @@ TEST_F(NextDevice, AFullOneIsTriedAgain) {
 TEST_F(NextDevice, WhatDevicesComputeIsObservedAfterALossToo) {
   twin.is_lost = true;
   ASSERT_NE(predict(), "");
-  auto session = model->acquire(types, true);
-  ASSERT_TRUE(session.ok());
+  const auto done = predicted(std::vector<float>(64), true);
+  ASSERT_TRUE(done.is_planned());
   std::vector<std::string> downloaded;
-  const plan::Plan& plan = *(*session)->plan;
+  const plan::Plan& plan = *done.plan();
   for (const plan::Step& s : plan.steps)
     if (s.kind == plan::Step::Kind::transfer && plan.places[static_cast<size_t>(s.out[0])].device == nullptr)
       downloaded.push_back(plan.places[static_cast<size_t>(s.in[0])].value->name);
   EXPECT_NE(std::find(downloaded.begin(), downloaded.end(), "d3"), downloaded.end());
-  model->release(std::move(*session));
 }
 
 /// The same with a real driver, if there is one: work that the simulator loses continues there.

@@ -1,3 +1,4 @@
+#define ZLIB_CONST  // zlib only reads its input
 #include <zlib.h>
 
 #include <algorithm>
@@ -92,7 +93,7 @@ Bytes inflate_member(std::span<const std::byte> packed, uint64_t size, std::stri
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) fail(where, "zlib couldn't start");
   Bytef nothing = 0;
-  stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(packed.data()));
+  stream.next_in = reinterpret_cast<const Bytef*>(packed.data());
   stream.avail_in = static_cast<uInt>(packed.size());
   stream.next_out = out.empty() ? &nothing : reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());

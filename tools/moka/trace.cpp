@@ -58,9 +58,9 @@ class Errors {
 /// Runs the command with MOKA_TRACE set. Returns what a shell would: its exit code, or 128 and the signal. Signals that
 /// would end this process end the command, and this process then collects the trace. The command is the user's: if
 /// SIGKILL ends this process, the command goes on, as under other tracers.
-int run_traced(const std::vector<std::string>& words, const std::string& pattern, const Errors& errors) {
+int run_traced(std::vector<std::string> words, const std::string& pattern, const Errors& errors) {
   std::vector<char*> argv;
-  for (const std::string& w : words) argv.push_back(const_cast<char*>(w.c_str()));
+  for (std::string& w : words) argv.push_back(w.data());
   argv.push_back(nullptr);
   const std::string pipe = errors.path();
   flush_output();

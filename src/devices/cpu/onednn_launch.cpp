@@ -171,6 +171,7 @@ class Shared {
           if (add != data[i]) std::memcpy(data[i], add, arguments[i].desc.get_size());
           break;
         }
+        // oneDNN takes what it reads and what it writes in the same way.
         case Launch::From::packed: data[i] = const_cast<std::byte*>(packed[i].get()); break;
         case Launch::From::scratch: data[i] = args.own<std::byte>(); break;
       }

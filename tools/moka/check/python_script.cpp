@@ -27,10 +27,12 @@ constexpr int kCannotStart = 127;
 
 void run_python(std::string_view script, const std::vector<std::string>& arguments, const std::string& subject) {
   const TemporaryFolder folder("python");
-  const std::string python = interpreter(), errors = (folder.path() / "errors.txt").string(), text_of_script(script);
-  std::vector<const char*> words{python.c_str(), "-c", text_of_script.c_str()};
-  for (const std::string& argument : arguments) words.push_back(argument.c_str());
-  words.push_back(nullptr);
+  const std::string python = interpreter(), errors = (folder.path() / "errors.txt").string();
+  std::vector<std::string> words{python, "-c", std::string(script)};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
   const pid_t child = fork_bound("Python");
   if (child == 0) {
     const int to = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -38,7 +40,7 @@ void run_python(std::string_view script, const std::vector<std::string>& argumen
     dup2(none, STDIN_FILENO);
     dup2(to, STDERR_FILENO);
     dup2(to, STDOUT_FILENO);
-    execvp(python.c_str(), const_cast<char* const*>(words.data()));
+    execvp(python.c_str(), argv.data());
     _exit(kCannotStart);
   }
   const int status = wait_for(child);

@@ -46,7 +46,7 @@ MixedChannels::Result MixedChannels::result_of(Block at, int64_t channels,
   return r;
 }
 
-const float* MixedChannels::begin_of(const ir::TensorView& tensor, int64_t group, int64_t image) const {
+float* MixedChannels::begin_of(const ir::TensorView& tensor, int64_t group, int64_t image) const {
   const int64_t groups = (tensor.shape[1] + block_ - 1) / block_;
   return tensor.as<float>() + (image * groups + group) * pixels_ * block_;
 }
@@ -56,7 +56,7 @@ void MixedChannels::run(const KernelArgs& args, size_t first) const {
     const auto [plane, top, bottom] = tiles_.at(t);
     const int64_t image = plane / tiles_.groups, at = top * line_ * block_, pixels = (bottom - top) * line_;
     const Result& r = results_[static_cast<size_t>(plane % tiles_.groups)];
-    float* y = const_cast<float*>(begin_of(args.out[r.at.tensor], r.at.group, image)) + at;
+    float* y = begin_of(args.out[r.at.tensor], r.at.group, image) + at;
     for (const Step& s : r.steps) {
       const auto from = [&](const Block& b) { return begin_of(args.in[first + b.tensor], b.group, image) + at; };
       vector::loops().mix_lanes(&s == &r.steps[0] ? from(s.first) : y, from(s.second), s.lanes.data(), pixels,

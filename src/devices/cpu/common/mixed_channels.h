@@ -40,7 +40,7 @@ class MixedChannels {
     std::vector<Step> steps;
   };
   Result result_of(Block at, int64_t channels, const std::function<Channel(size_t, int64_t)>& source) const;
-  const float* begin_of(const ir::TensorView& tensor, int64_t group, int64_t image) const;
+  float* begin_of(const ir::TensorView& tensor, int64_t group, int64_t image) const;
 
   int64_t block_, images_, pixels_, line_;  ///< line: pixels per row
   std::vector<Result> results_;

@@ -296,6 +296,7 @@ void use(const MatchCall& m, const Source& s, const Table& table, int64_t nodes,
   c.run = [packed, table, nodes, trees, one_value, x_at = static_cast<size_t>(index_of("x")),
            base_at = static_cast<size_t>(index_of("base")), index_at = static_cast<size_t>(index_of("leaf_index")),
            value_at = static_cast<size_t>(index_of("leaf_value"))](const KernelArgs& args) -> Status {
+    // A Forest is also what `prepare` fills.
     const Forest<T> f(const_cast<std::byte*>(packed->get()), nodes, trees, one_value);
     const Arguments a{args.in[index_at].as<int32_t>(), args.in[value_at].as<double>(), args.in[base_at].as<double>(),
                       table.outputs, table.features};

@@ -1,0 +1,38 @@
+#include "runtime/bound_states.h"
+
+#include <algorithm>
+
+#include "base/copy.h"
+
+namespace moka::runtime {
+
+Status BoundStates::bind(std::string_view name, StateValue& value, Frame& frame, size_t input, bool keep) {
+  if (const kernel::Device* device = frame.device_of_input(input)) {
+    frame.set_state(input, MOKA_TRY_IN(value.on_device(*device), cat("state '", name, "'")));
+    on_devices_.emplace_back(&value, device);
+    return {};
+  }
+  ir::Tensor& host = *MOKA_TRY_IN(value.write(), cat("state '", name, "'"));
+  if (keep && std::none_of(before_.begin(), before_.end(), [&](const auto& b) { return b.first == &value; })) {
+    ir::Tensor copy = MOKA_TRY(ir::Tensor::uninitialized(host.dtype(), host.shape()));
+    copy_bytes(copy.mutable_data(), host.data(), host.bytes());
+    before_.emplace_back(&value, std::move(copy));
+  }
+  frame.set_state(input, host.mutable_data());
+  return {};
+}
+
+void BoundStates::computed() {
+  for (auto [value, device] : on_devices_) value->computed();
+}
+
+void BoundStates::failed(const Frame& frame, const Error& error, bool is_replayed) {
+  for (auto [value, device] : on_devices_) {
+    const bool is_lost = error.code() == ErrorCode::device_lost && error.device() == device->name();
+    if (frame.has_submitted() || is_lost) value->failed(is_lost || is_replayed);
+  }
+  on_devices_.clear();
+  for (auto& [value, copy] : before_) copy_bytes(value->replace().mutable_data(), copy.data(), copy.bytes());
+}
+
+}  // namespace moka::runtime

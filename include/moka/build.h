@@ -107,15 +107,15 @@ class MOKA_EXPORT ModelSource {
   /// an existing model of this kind, which may be the one that was opened. A model without changes is saved with the
   /// same bytes. Throws invalid_argument (path), io, unsupported (a specification of 2 GB).
   void save(const std::string& path, Overwrite overwrite = Overwrite::own_kind) const;
-  /// The model itself, without files. Copies the weights.
+  /// The model itself, without files. Copies the weights, but not those of an ONNX model that was imported and not
+  /// looked at since: they stay in its files.
   Model load(const ModelConfiguration& configuration = {}) const;
 
   struct Impl;
   explicit ModelSource(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-  const Impl& impl() const { return *impl_; }
+  Impl& impl() const { return *impl_; }
 
  private:
-  friend class ProgramBuilder;
   std::shared_ptr<Impl> impl_;
 };
 

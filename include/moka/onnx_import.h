@@ -44,7 +44,7 @@ struct OnnxImport {
   std::vector<std::string> remarks;  ///< what changed: integers of 64 bits, and the like
 };
 
-/// Converts an ONNX model to an ML program. Weights stay in the mapped file until the model is saved or loaded.
+/// Converts an ONNX model to an ML program. Weights stay in the mapped file until the model is saved.
 /// docs/onnx.md lists what is supported. Throws Exception: not_found, io, malformed; unsupported (names the node and
 /// the operator); invalid_argument (options).
 MOKA_EXPORT OnnxImport import_onnx(const std::string& path, const OnnxImportOptions& options = {});

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "format/message/message.h"
 #include "format/source.h"
 #include "moka/build.h"
+#include "moka/program.h"
 
 namespace moka {
 
@@ -14,8 +18,19 @@ struct __attribute__((visibility("hidden"))) Message::Impl {
 };
 
 struct __attribute__((visibility("hidden"))) ModelSource::Impl {
-  explicit Impl(format::ModelSource s) : source(std::move(s)) {}
-  format::ModelSource source;
+  explicit Impl(format::ModelSource s) : source_(std::move(s)) {}
+  /// The source of a program, which is written when its message is needed first. Throws what ProgramBuilder::source
+  /// does.
+  explicit Impl(std::shared_ptr<const ProgramBuilder::Impl> program);
+  ~Impl();
+  format::ModelSource& source();
+  /// nullptr: the source was read or is written, so that its message may have changed.
+  std::shared_ptr<const ProgramBuilder::Impl> program();
+
+ private:
+  std::mutex mutex_;
+  std::optional<format::ModelSource> source_;
+  std::shared_ptr<const ProgramBuilder::Impl> program_;
 };
 
 namespace api {

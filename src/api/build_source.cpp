@@ -1,5 +1,6 @@
 #include "api/build.h"
 #include "api/internal.h"
+#include "api/program_impl.h"
 #include "editing/join.h"
 #include "format/mlmodelc/write.h"
 
@@ -7,55 +8,76 @@ namespace moka {
 
 using api::unwrap;
 
+ModelSource::Impl::Impl(std::shared_ptr<const ProgramBuilder::Impl> program) : program_(std::move(program)) {
+  program_->describing_model();
+}
+
+ModelSource::Impl::~Impl() = default;
+
+format::ModelSource& ModelSource::Impl::source() {
+  const std::lock_guard lock(mutex_);
+  if (!source_) {
+    source_ = program_->write();
+    program_.reset();
+  }
+  return *source_;
+}
+
+std::shared_ptr<const ProgramBuilder::Impl> ModelSource::Impl::program() {
+  const std::lock_guard lock(mutex_);
+  return program_;
+}
+
 ModelSource::ModelSource(Message specification) {
   if (specification.type() != "Model")
     throw Exception(ErrorKind::invalid_argument,
                     cat("a model: expected the message Model, got ", specification.type()));
-  impl_ = std::make_shared<Impl>(Impl{{specification.impl().message}});
+  impl_ = std::make_shared<Impl>(format::ModelSource{specification.impl().message});
 }
 
 ModelSource ModelSource::open(const std::string& path) {
-  return ModelSource(std::make_shared<Impl>(Impl{unwrap(format::ModelSource::read(path))}));
+  return ModelSource(std::make_shared<Impl>(unwrap(format::ModelSource::read(path))));
 }
 
 Message ModelSource::specification() const {
-  return Message(std::make_shared<Message::Impl>(Message::Impl{impl_->source.specification}));
+  return Message(std::make_shared<Message::Impl>(Message::Impl{impl_->source().specification}));
 }
 
 std::vector<std::string> ModelSource::weight_files() const {
   std::vector<std::string> out;
-  for (const auto& [name, content] : impl_->source.weights) out.push_back(name);
+  for (const auto& [name, content] : impl_->source().weights) out.push_back(name);
   return out;
 }
 
 MultiArray ModelSource::weight_file(const std::string& name) const {
-  const auto it = impl_->source.weights.find(name);
-  if (it == impl_->source.weights.end())
-    throw Exception(ErrorKind::not_found, cat("the model has no weight file '", name, "'"));
+  const auto& files = impl_->source().weights;
+  const auto it = files.find(name);
+  if (it == files.end()) throw Exception(ErrorKind::not_found, cat("the model has no weight file '", name, "'"));
   return api::array_of(it->second.joined(), DataType::uint8);
 }
 
 void ModelSource::set_weight_file(const std::string& name, const MultiArray& content) {
-  impl_->source.weights[unwrap(format::weight_file_name(name))] = format::Rope(api::bytes_of(content));
+  impl_->source().weights[unwrap(format::weight_file_name(name))] = format::Rope(api::bytes_of(content));
 }
 
 void ModelSource::add_stage(const ModelSource& model, const std::string& name) {
-  unwrap(editing::add_stage(impl_->source, model.impl_->source, name));
+  unwrap(editing::add_stage(impl_->source(), model.impl_->source(), name));
 }
 
 void ModelSource::save(const std::string& path, Overwrite overwrite) const {
-  unwrap(impl_->source.write(path, overwrite == Overwrite::any));
+  unwrap(impl_->source().write(path, overwrite == Overwrite::any));
 }
 
 Model ModelSource::load(const ModelConfiguration& configuration) const {
+  if (auto program = impl_->program()) return Model::Impl::of_program(std::move(program), configuration);
   struct Held {
     Bytes specification;
     std::map<std::string, Bytes> files;
   };
   auto held = std::make_shared<Held>();
-  held->specification = unwrap(impl_->source.specification.serialize()).joined();
+  held->specification = unwrap(impl_->source().specification.serialize()).joined();
   ModelAssetView view;
-  for (auto& [name, content] : impl_->source.weights) view.blobs[name] = (held->files[name] = content.joined()).span;
+  for (auto& [name, content] : impl_->source().weights) view.blobs[name] = (held->files[name] = content.joined()).span;
   view.specification = held->specification.span;
   view.owner = held;
   return Model::load(view, configuration);

@@ -158,7 +158,7 @@ CompressedModel compress_weights(const ModelSource& model, const CompressionOpti
       if (api::applies(pattern, site.name, site.operation)) out = &compression;
     return out;
   };
-  format::ModelSource source = model.impl().source;
+  format::ModelSource source = model.impl().source();
   source.specification = source.specification.copy();
   CompressedModel out{ModelSource(model)};
   const auto decompressed =
@@ -175,7 +175,7 @@ CompressedModel compress_weights(const ModelSource& model, const CompressionOpti
   for (const compress::Outcome& o : outcomes) out.weights.push_back(api::public_outcome(o, chosen(o.site)));
   api::add_decompressed(decompressed, out.weights);
   api::add_compressed(compressed, out.weights);
-  out.model = ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{std::move(source)}));
+  out.model = ModelSource(std::make_shared<ModelSource::Impl>(std::move(source)));
   if (options.activations) {
     const api::OutputNoise noise(model.load(options.activations->configuration), options.activations->inputs);
     out.signal_to_noise = api::signal_to_noise(noise.worst_share(out.model.load(options.activations->configuration)));

@@ -70,7 +70,7 @@ class Ranges {
 /// Without passes and shared memory, so that every operation of the program has a result to look at.
 Model unchanged_program(const format::ModelSource& source, ModelConfiguration configuration) {
   configuration.optimize = configuration.reuse_buffers = false;
-  return ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{source})).load(configuration);
+  return ModelSource(std::make_shared<ModelSource::Impl>(source)).load(configuration);
 }
 
 }  // namespace

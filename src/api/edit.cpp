@@ -28,13 +28,13 @@ namespace {
 editing::Side to_own(Side side) { return static_cast<editing::Side>(side); }
 
 ModelSource wrap(format::ModelSource source) {
-  return ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{std::move(source)}));
+  return ModelSource(std::make_shared<ModelSource::Impl>(std::move(source)));
 }
 
 /// A copy of the model, changed by `change`.
 template <class F>
 ModelSource edited(const ModelSource& model, const F& change) {
-  format::ModelSource source = model.impl().source;
+  format::ModelSource source = model.impl().source();
   source.specification = source.specification.copy();
   unwrap(change(source));
   return wrap(std::move(source));
@@ -137,7 +137,7 @@ ModelSource cut(const ModelSource& model, const std::vector<std::string>& inputs
 }
 
 std::pair<ModelSource, ModelSource> bisect(const ModelSource& model) {
-  editing::Halves halves = unwrap(editing::bisect(model.impl().source));
+  editing::Halves halves = unwrap(editing::bisect(model.impl().source()));
   return {wrap(std::move(halves.first)), wrap(std::move(halves.second))};
 }
 
@@ -147,8 +147,9 @@ ModelSource bisect_into_pipeline(const ModelSource& model) {
 
 ModelSource append(const ModelSource& model, const std::string& name, const ModelSource& next,
                    const std::string& next_name) {
-  return edited(
-      model, [&](format::ModelSource& source) { return editing::append(source, name, next.impl().source, next_name); });
+  return edited(model, [&](format::ModelSource& source) {
+    return editing::append(source, name, next.impl().source(), next_name);
+  });
 }
 
 ModelSource join(const std::vector<std::pair<std::string, ModelSource>>& models) {
@@ -179,7 +180,7 @@ ModelSource extract_function(const ModelSource& model, const std::string& functi
 ModelSource add_function(const ModelSource& model, const std::string& name, const ModelSource& other,
                          const std::string& from) {
   return edited(model, [&](format::ModelSource& source) {
-    return editing::add_function(source, name, other.impl().source, from);
+    return editing::add_function(source, name, other.impl().source(), from);
   });
 }
 
@@ -189,6 +190,6 @@ ModelSource set_default_function(const ModelSource& model, const std::string& fu
   });
 }
 
-void check(const ModelSource& model) { unwrap(editing::check_import(model.impl().source)); }
+void check(const ModelSource& model) { unwrap(editing::check_import(model.impl().source())); }
 
 }  // namespace moka::edit

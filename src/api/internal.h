@@ -11,6 +11,7 @@
 #include "ir/array_view.h"
 #include "kernel/device.h"
 #include "moka/model.h"
+#include "moka/program.h"
 #include "moka/rates.h"
 #include "plan/packed_cache.h"
 #include "runtime/kernel_cache.h"
@@ -248,8 +249,10 @@ struct __attribute__((visibility("hidden"))) State::Impl {
 struct __attribute__((visibility("hidden"))) Model::Impl {
   /// The source of the model, kept to import it again.
   struct Source {
-    std::optional<format::ModelFile> file;  ///< none: text and weights
-    std::string path;                       ///< path of the file; empty: the model is in memory
+    std::optional<format::ModelFile> file;  ///< none: a program, or text and weights
+    std::shared_ptr<const ProgramBuilder::Impl> program;
+    import::ModelDescription description;  ///< of `program`
+    std::string path;                      ///< path of the file; empty: the model is in memory
     std::string text;
     std::map<std::string, Bytes> weights;
     std::shared_ptr<plan::PackedStore> packed = std::make_shared<plan::PackedStore>();
@@ -286,6 +289,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   static std::shared_ptr<const Impl> from_file(
       const std::string& path, const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
       const ModelConfiguration& configuration, std::shared_ptr<plan::PackedStore> packed = nullptr);
+  /// The model of a program that is in memory.
+  static Model of_program(std::shared_ptr<const ProgramBuilder::Impl> program, const ModelConfiguration& configuration);
   /// A model in memory. Models with the same store share what they pack from the same memory.
   static Model in_memory(const Bytes& specification, const std::map<std::string, Bytes>& files,
                          std::shared_ptr<plan::PackedStore> packed, const ModelConfiguration& configuration);

@@ -173,7 +173,7 @@ Report check(const std::string& path, const Options& options) {
 Repair fix(const std::string& path, const Options& options) {
   const Rules use = chosen(options);
   Repair out{ModelSource::open(path), {}};
-  format::ModelSource changed = out.model.impl().source;
+  format::ModelSource changed = out.model.impl().source();
   changed.specification = changed.specification.copy();
   std::vector<std::string> remarks;
   const auto current = [&] {
@@ -188,7 +188,7 @@ Repair fix(const std::string& path, const Options& options) {
     if (!repairs.empty()) subject = current();
   }
   if (out.done.empty()) return out;
-  out.model = ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{std::move(changed)}));
+  out.model = ModelSource(std::make_shared<ModelSource::Impl>(std::move(changed)));
   if (options.predict) compare(path, out.model, options);
   return out;
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "api/build.h"
 #include "api/internal.h"
+#include "api/program_impl.h"
 #include "base/clock.h"
 #include "base/processors.h"
 #include "import/outline.h"
@@ -45,6 +47,16 @@ Result<import::ImportedModel> Model::Impl::Source::import(const import::ImportOp
   if (file) {
     Result<import::ImportedModel> imported = import::import_model(*file, options);
     return imported.ok() ? std::move(imported) : api::reclassified(std::move(imported).error(), ErrorCode::malformed);
+  }
+  if (program) {
+    if (options.rows) return fail(ErrorCode::unsupported, "ML programs do not take rows");
+    import::ImportedModel out;
+    Result<ir::Program> copied = program->copy();
+    if (!copied.ok()) return api::reclassified(std::move(copied).error(), ErrorCode::malformed);
+    out.program = std::move(copied).value();
+    out.description = description;
+    import::describe_values(out);
+    return out;
   }
   if (options.rows) return fail(ErrorCode::unsupported, "programs in text form do not take rows");
   return api::import_text(text, weights, options.budget);
@@ -157,7 +169,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
       const bool tolerated = flexible && (code == ErrorCode::data || (is_refused && at_limit) ||
                                           (is_refused && listed && !impl->fitting().is_usual));
       Error error = api::reclassified(import::with_empty_input(std::move(planned).error(), f),
-                                      impl->source->file ? ErrorCode::malformed : code);
+                                      impl->source->text.empty() ? ErrorCode::malformed : code);
       if (!flexible) api::raise(error);
       if (!tolerated && is_refused) error = fail(error.code(), error.to_string(), impl->fitting_sizes());
       if (!tolerated) api::raise(std::move(error).in("with the default sizes of the inputs"));
@@ -247,6 +259,18 @@ Model Model::load(const ModelReader& reader, const ModelConfiguration& configura
       {}, [&](const auto& options) { return format::open_model_bytes(bytes, {}, options); }, configuration));
 }
 
+Model Model::Impl::of_program(std::shared_ptr<const ProgramBuilder::Impl> program,
+                              const ModelConfiguration& configuration) {
+  const api::TracedLoad traced({}, configuration);
+  auto source = std::make_shared<Source>();
+  Message describing = program->describing_model();
+  describing.add("mlProgram");
+  source->description =
+      api::unwrap(import::describe_model(api::unwrap(format::open_source(describing.impl().message, {}, {}))));
+  source->program = std::move(program);
+  return Model(make(std::move(source), configuration, budget_of(configuration), {}));
+}
+
 Model Model::from_mil(const std::string& text, const ModelConfiguration& configuration,
                       std::map<std::string, std::vector<std::byte>> weights) {
   const api::TracedLoad traced({}, configuration);
@@ -285,13 +309,18 @@ OperationList Model::operations() const { return api::operations(*impl_->model);
 ModelStructure Model::structure() const {
   const Impl::Source& source = *impl_->source;
   if (source.file) return api::to_public(import::outline(*source.file));
+  if (source.program) {
+    const format::ModelSource written = source.program->write();
+    return api::to_public(
+        import::outline(api::unwrap(format::open_source(written.specification, written.weights, {}))));
+  }
   return api::to_public(import::outline_of_text(source.text, format::WeightStore::in_memory(source.weights)));
 }
 
 std::string Model::mil(bool optimized) const {
   if (optimized) return ir::print_text(impl_->model->program());
   const Impl::Source& source = *impl_->source;
-  return source.file ? ir::print_text(api::unwrap(source.import({})).program) : source.text;
+  return source.text.empty() ? ir::print_text(api::unwrap(source.import({})).program) : source.text;
 }
 
 }  // namespace moka

@@ -1,5 +1,6 @@
 #include "moka/onnx_import.h"
 
+#include "api/build.h"
 #include "api/internal.h"
 #include "api/program_arguments.h"
 #include "api/program_impl.h"
@@ -106,7 +107,8 @@ OnnxImport imported(const format::onnx::ModelFile& file, const OnnxImportOptions
   impl->parts.push_back(std::move(part));
   impl->texts = texts_of(file.model);
   impl->described = true;
-  return {ProgramBuilder(std::move(impl)).source(), std::move(inputs), std::move(outputs), std::move(m.remarks)};
+  return {ModelSource(std::make_shared<ModelSource::Impl>(std::move(impl))), std::move(inputs), std::move(outputs),
+          std::move(m.remarks)};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "api/build.h"
 #include "api/internal.h"
 #include "api/program_arguments.h"
 #include "api/program_impl.h"
@@ -277,9 +278,15 @@ void ProgramBuilder::save(const std::string& path, Overwrite overwrite) const { 
 
 Model ProgramBuilder::build(const ModelConfiguration& configuration) {
   impl_->check_outputs();
-  Model model = impl_->described ? source().load(configuration) : Model::from_mil(mil(), configuration);
-  impl_ = std::make_unique<Impl>(impl_->opset);
-  return model;
+  if (!impl_->described) {
+    Model model = Model::from_mil(mil(), configuration);
+    impl_ = std::make_unique<Impl>(impl_->opset);
+    return model;
+  }
+  const ir::Opset opset = impl_->opset;
+  const ModelSource finished(std::make_shared<ModelSource::Impl>(std::move(impl_)));
+  impl_ = std::make_unique<Impl>(opset);
+  return finished.load(configuration);
 }
 
 }  // namespace moka

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "format/source.h"
 #include "ir/program.h"
+#include "moka/build.h"
 #include "moka/program.h"
 
 namespace moka {
@@ -22,6 +24,13 @@ struct __attribute__((visibility("hidden"))) ProgramBuilder::Impl {
   bool described = false;  ///< the types of the program do not say everything
 
   explicit Impl(ir::Opset o) : opset(o) {}
+  /// A specification that describes the program and does not have it. Throws invalid_argument for what Core ML does not
+  /// describe.
+  Message describing_model() const;
+  /// The specification with the program, and its weights, which are not copied. Throws as describing_model.
+  format::ModelSource write() const;
+  /// The program, with its constants where `write` places them. Errors: those of ir::copy_program.
+  Result<ir::Program> copy() const;
   void add(const std::string& name);
   /// Throws invalid_argument when there is no function, or one without an output.
   void check_outputs() const;

@@ -4,6 +4,7 @@
 #include "api/internal.h"
 #include "api/program_impl.h"
 #include "compiler/place_weights.h"
+#include "ir/inline.h"
 
 namespace moka {
 
@@ -27,31 +28,47 @@ void ProgramBuilder::Impl::check_outputs() const {
       throw Exception(ErrorKind::invalid_argument, cat("function '", part.function->name, "': it has no output"));
 }
 
-ModelSource ProgramBuilder::source() const {
-  impl_->check_outputs();
-  ModelDescription description = impl_->texts;
+Message ProgramBuilder::Impl::describing_model() const {
+  check_outputs();
+  ModelDescription description = texts;
   description.functions.clear();
-  for (const Impl::Part& part : impl_->parts) description.functions.push_back(part.described);
+  for (const Part& part : parts) description.functions.push_back(part.described);
   description.default_function = description.functions[0].name;
   if (description.functions.size() == 1 && description.default_function == "main")
     description.functions[0].name.clear();
-  description.specification_version = version_of(impl_->opset);
+  description.specification_version = version_of(opset);
   Message model = describe_model(description);
-  if (description.functions.size() > 1 && impl_->opset < ir::Opset::ios18)
+  if (description.functions.size() > 1 && opset < ir::Opset::ios18)
     throw Exception(ErrorKind::invalid_argument,
-                    cat("program: expected opset ios18 or later for several functions, got ", to_string(impl_->opset)));
+                    cat("program: expected opset ios18 or later for several functions, got ", to_string(opset)));
+  return model;
+}
 
+format::ModelSource ProgramBuilder::Impl::write() const {
+  Message model = describing_model();
   format::WeightFile weights;
   compiler::MessageOptions options;
   options.constants_as_operations = true;
-  options.place = compiler::place_in(weights, impl_->opset);
-  const std::string program = compiler::serialize_program(impl_->program, options);
-  model.set("mlProgram", Message::parse("MILSpec.Program", std::as_bytes(std::span(program))));
-  ModelSource source(std::move(model));
-  source.impl_->source.weights["weights/weight.bin"] = weights.content();
-  if (weights.empty()) source.impl_->source.weights.clear();
-  return source;
+  options.place = compiler::place_in(weights, opset);
+  const std::string message = compiler::serialize_program(program, options);
+  model.set("mlProgram", Message::parse("MILSpec.Program", std::as_bytes(std::span(message))));
+  format::ModelSource out{model.impl().message};
+  if (!weights.empty()) out.weights["weights/weight.bin"] = weights.content();
+  return out;
 }
+
+Result<ir::Program> ProgramBuilder::Impl::copy() const {
+  format::WeightFile weights;
+  const auto place = compiler::place_in(weights, opset);
+  return ir::copy_program(program, ops::table(), [&](ir::Constant& constant) {
+    if (auto at = place(constant)) {
+      constant.blob_path = std::move(at->file);
+      constant.blob_offset = at->offset;
+    }
+  });
+}
+
+ModelSource ProgramBuilder::source() const { return ModelSource(std::make_shared<ModelSource::Impl>(impl_->write())); }
 
 std::vector<std::string> operations_of(const std::string& opset) {
   const auto o = ir::opset_from_string(opset);

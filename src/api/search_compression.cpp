@@ -68,8 +68,7 @@ class Search {
     sensitivity_.measure(noise_, division_.measure);
     options_ = sensitivity_.options();
     Attempt found = search_.size ? by_size(*search_.size) : by_noise(*search_.signal_to_noise);
-    SearchedModel out{ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{found.model})),
-                      std::move(found.weights)};
+    SearchedModel out{ModelSource(std::make_shared<ModelSource::Impl>(found.model)), std::move(found.weights)};
     out.sensitivity = sensitivity();
     out.curve = curve();
     out.size_after = found.size;
@@ -112,7 +111,7 @@ class Search {
   }
 
   Model load(const format::ModelSource& model) const {
-    return ModelSource(std::make_shared<ModelSource::Impl>(ModelSource::Impl{model})).load(search_.configuration);
+    return ModelSource(std::make_shared<ModelSource::Impl>(model)).load(search_.configuration);
   }
 
   void judge(Attempt& to, const std::vector<double>& shares) const {
@@ -246,14 +245,14 @@ SearchedModel search_compression(const ModelSource& model, const CompressionSear
     throw Exception(ErrorKind::invalid_argument, "expected one goal, a size or a signal to noise, got two or none");
   for (const WeightCompression& form : search.forms) api::check(form);
   for (const auto& [pattern, form] : search.exceptions) api::check(form);
-  format::ModelSource source = model.impl().source;
+  format::ModelSource source = model.impl().source();
   std::vector<compress::Decompressed> decompressed;
   if (search.decompress) {
     source.specification = source.specification.copy();
     decompressed = api::unwrap(compress::decompress(source));
   }
   SearchedModel out = Search(source, search).run();
-  out.size_before = size_of(model.impl().source);
+  out.size_before = size_of(model.impl().source());
   api::add_decompressed(decompressed, out.weights);
   api::add_compressed(api::unwrap(compress::compressed_weights_of(source)), out.weights);
   return out;

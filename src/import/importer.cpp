@@ -241,6 +241,11 @@ Result<ModelDescription> describe_model(const format::ModelFile& file) {
   return out;
 }
 
+void describe_values(ImportedModel& model) {
+  find_labels(model.program, model.description);
+  find_all_hints(model);
+}
+
 Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOptions& options) {
   ImportedModel out;
   const int type = model_type(file.spec(), file);
@@ -248,8 +253,7 @@ Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOp
   if (options.rows && type == kMLProgram) return fail(ErrorCode::unsupported, "ML programs do not take rows");
   if (type == kMLProgram) {
     out.program = MOKA_TRY(import_program(file, options, out.description));
-    find_labels(out.program, out.description);
-    find_all_hints(out);
+    describe_values(out);
     return out;
   }
   out.description.class_labels = MOKA_TRY(class_labels(file.spec(), &file));

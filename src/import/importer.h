@@ -70,6 +70,9 @@ struct ImportOptions {
 /// sizes are imported for those in `options`, or else for the default sizes.
 Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOptions& options);
 
+/// Completes the description of a program: class labels, and the values that its inputs distinguish.
+void describe_values(ImportedModel& model);
+
 /// Values by feature name. An importer reads the inputs of its model here and adds its outputs. A pipeline is therefore
 /// a sequence of calls on the same Features.
 using Features = std::map<std::string, ir::Value*>;

@@ -12,7 +12,9 @@ namespace {
 
 class Inliner {
  public:
-  Inliner(std::string_view prefix, Opset opset) : prefix_(prefix), opset_(opset) {}
+  using Each = std::function<void(Constant&)>;
+  Inliner(std::string_view prefix, Opset opset, Each each = nullptr)
+      : prefix_(prefix), opset_(opset), each_(std::move(each)) {}
 
   void map(const Value* from, Value* to) { values_[from] = to; }
 
@@ -24,6 +26,11 @@ class Inliner {
   }
 
  private:
+  Constant constant_of(const Value& v) const {
+    Constant out = *v.constant();
+    if (each_) each_(out);
+    return out;
+  }
   Result<Value*> find(const Value* v) const {
     const auto it = values_.find(v);
     if (it == values_.end()) return fail(ErrorCode::malformed, "value '", v->name, "' is used before its definition");
@@ -32,7 +39,7 @@ class Inliner {
 
   Status copy(Builder& builder, const Op& op) {
     if (op.has_trait(Trait::constant)) {
-      Value* v = MOKA_TRY(builder.constant(cat(prefix_, op.output()->name), *op.output()->constant()));
+      Value* v = MOKA_TRY(builder.constant(cat(prefix_, op.output()->name), constant_of(*op.output())));
       v->producer()->name = cat(prefix_, op.name);
       v->producer()->attributes = op.attributes;
       map(op.output(), v);
@@ -48,9 +55,9 @@ class Inliner {
         if (!v->is_inline_constant())
           values.push_back(MOKA_TRY(find(v)));
         else if (o.tuple)
-          values.push_back(MOKA_TRY(builder.constant(cat(spec.name, "_", param, "_", values.size()), *v->constant())));
+          values.push_back(MOKA_TRY(builder.constant(cat(spec.name, "_", param, "_", values.size()), constant_of(*v))));
         else
-          spec.args.emplace_back(param, *v->constant());
+          spec.args.emplace_back(param, constant_of(*v));
       }
       if (o.tuple)
         spec.args.emplace_back(param, std::move(values));
@@ -88,6 +95,7 @@ class Inliner {
 
   std::string_view prefix_;
   Opset opset_;
+  Each each_;
   std::unordered_map<const Value*, Value*> values_;
 };
 
@@ -107,6 +115,32 @@ Result<std::vector<Value*>> inline_function(Builder& builder, const Function& fu
     inliner.map(declared[i].get(), inputs[i]);
   }
   return inliner.block(builder, function.body());
+}
+
+Result<Program> copy_program(const Program& program, const OpTable& table, const std::function<void(Constant&)>& each) {
+  Program out;
+  out.attributes = program.attributes;
+  out.version = program.version;
+  for (const auto& function : program.functions) {
+    out.functions.push_back(std::make_unique<Function>(function->name, function->opset));
+    Function& f = *out.functions.back();
+    f.attributes = function->attributes;
+    Inliner copier("", function->opset, each);
+    int64_t symbol = kAnyDim - 1;
+    for (const auto& input : function->body().inputs())
+      if (input->type.is_tensor() && input->type.is_ranked())
+        for (const int64_t d : input->type.shape()) symbol = std::min(symbol, d - 1);
+    for (const auto& input : function->body().inputs()) {
+      Type type = input->type;
+      for (int i = 0; type.is_tensor() && type.is_ranked() && i < type.rank(); ++i)
+        if (type.shape()[i] == kAnyDim) type.shape()[i] = symbol--;
+      copier.map(input.get(), f.body().add_input(f.unique_name(input->name), std::move(type)));
+    }
+    Builder builder(table, f.body());
+    builder.opset = function->opset;
+    f.body().set_outputs(MOKA_TRY_IN(copier.block(builder, function->body()), cat("function '", f.name, "'")));
+  }
+  return out;
 }
 
 }  // namespace moka::ir

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -12,5 +13,9 @@ namespace moka::ir {
 /// types again and shares constants. Adds `prefix` to names. Errors: those of Builder.
 Result<std::vector<Value*>> inline_function(Builder& builder, const Function& function, std::span<Value* const> inputs,
                                             std::string_view prefix);
+
+/// A copy of a program that shares its tensors. Infers types again; unknown sizes of inputs become symbols. `each` gets
+/// every copied constant and may change where it lies in a file of weights. Errors: those of Builder.
+Result<Program> copy_program(const Program& program, const OpTable& table, const std::function<void(Constant&)>& each);
 
 }  // namespace moka::ir

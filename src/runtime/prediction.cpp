@@ -131,7 +131,7 @@ Status Model::compute(const PredictionRequest& request, BoundStates& states, Ses
       MOKA_TRY(bind_input(request.inputs[i], request.types[i], name, i, s));
   }
   for (size_t i = 0; i < request.outputs.size(); i++)
-    MOKA_TRY(place_output(request.outputs[i], function_->outputs[i], request.takes_described_shapes, i, s));
+    MOKA_TRY(place_output(request.outputs[i], function().outputs[i], request.takes_described_shapes, i, s));
   s.context.trace = request.trace;
   s.context.is_recorded = request.is_recorded;
   return run(s);

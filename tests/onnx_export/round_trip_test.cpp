@@ -188,5 +188,33 @@ TEST_F(OnnxRoundTrip, ClassifiersComeBack) {
   }
 }
 
+/// A program that is loaded as it was imported, and one that was written and read, give the same bits.
+TEST_F(OnnxRoundTrip, WhatIsLoadedEqualsWhatIsSaved) {
+  for (const char* name : {"logistic_multi", "random_forest_multi", "svc_probability"}) {
+    export_onnx(MOKA_GOLDEN "/classic/" + std::string(name) + ".mlmodel", path("m.onnx"));
+    const OnnxImport made = import_onnx(path("m.onnx"));
+    const Model loaded = made.source.load();
+    made.source.save(path("m.mlpackage"));
+    const Model saved = Model::load(path("m.mlpackage"));
+    EXPECT_EQ(loaded.description().class_labels, saved.description().class_labels) << name;
+    EXPECT_EQ(loaded.description().specification_version, saved.description().specification_version) << name;
+    EXPECT_EQ(loaded.structure().functions.size(), saved.structure().functions.size()) << name;
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      const Features inputs = saved.random_inputs(seed), expected = saved.predict(inputs);
+      const Features got = loaded.predict(inputs), again = made.source.load().predict(inputs);
+      for (const auto& [output, value] : expected) {
+        EXPECT_EQ(describe(got.at(output)), describe(value)) << name;
+        if (const auto* scores = std::get_if<Dictionary>(&value)) {
+          EXPECT_EQ(std::get<Dictionary>(got.at(output)).strings, scores->strings) << name;
+          EXPECT_EQ(std::get<Dictionary>(got.at(output)).ints, scores->ints) << name;
+          EXPECT_EQ(std::get<Dictionary>(again.at(output)).strings, scores->strings) << name;
+        } else if (const auto* label = std::get_if<std::string>(&value)) {
+          EXPECT_EQ(std::get<std::string>(got.at(output)), *label) << name;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace moka::test

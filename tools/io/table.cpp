@@ -80,26 +80,92 @@ void Table::add_row(std::vector<std::string> cells) {
 
 void Table::add_rule() { rows_.emplace_back(); }
 
+namespace {
+
+constexpr size_t kGap = 2;  ///< between columns
+
+bool is_numeric(const std::vector<std::vector<std::string>>& rows, size_t column) {
+  bool any = false;
+  for (const auto& row : rows) {
+    if (row.empty() || row[column].empty() || row[column] == "-") continue;
+    if (!looks_numeric(row[column])) return false;
+    any = true;
+  }
+  return any;
+}
+
+/// Writes rows of a table whose columns have these widths; those without a width are left out.
+class Lines {
+ public:
+  Lines(std::vector<size_t> width, std::vector<bool> right, bool color)
+      : width_(std::move(width)), right_(std::move(right)), color_(color) {}
+
+  /// `cells`: the lines of each cell.
+  void row(const std::vector<std::vector<std::string>>& cells, const std::vector<Color>& colors) {
+    size_t height = 1;
+    for (const auto& cell : cells) height = std::max(height, cell.size());
+    for (size_t i = 0; i < height; ++i) {
+      std::string line, gap;
+      for (size_t c = 0; c < width_.size(); ++c) {
+        if (width_[c] == 0) continue;
+        const std::string& cell = i < cells[c].size() ? cells[c][i] : std::string();
+        const size_t have = display_width(cell);
+        const std::string space(width_[c] > have ? width_[c] - have : 0, ' ');
+        const std::string shown = painted(cell, colors[c], color_ && !cell.empty());
+        line += gap + (right_[c] ? space + shown : shown + space);
+        gap = std::string(kGap, ' ');
+      }
+      text(std::move(line));
+    }
+  }
+  void rule() {
+    std::string line, gap;
+    for (const size_t width : width_) {
+      if (width == 0) continue;
+      line += gap;
+      for (size_t i = 0; i < width; ++i) line += "\u2500";
+      gap = std::string(kGap, ' ');
+    }
+    text(painted(line, Color::dim, color_ && !line.empty()));
+  }
+  void text(std::string line) {
+    line.resize(line.find_last_not_of(' ') + 1);
+    out_ += line + '\n';
+  }
+  size_t width(size_t column) const { return width_[column]; }
+  std::string take() { return std::move(out_); }
+
+ private:
+  std::vector<size_t> width_;
+  std::vector<bool> right_;
+  bool color_;
+  std::string out_;
+};
+
+}  // namespace
+
 std::string Table::render(bool color, size_t limit) const {
-  constexpr size_t kGap = 2, kLeast = 12, kLeastWrapped = 20, kIndent = 4;
+  constexpr size_t kLeast = 12, kLeastWrapped = 20, kIndent = 4;
   const size_t columns = columns_.size();
   std::vector<ColumnWidth> wanted(columns);
   std::vector<bool> right(columns);
+  std::vector<Color> colors(columns);
+  std::vector<std::vector<std::string>> titles(columns);
   for (size_t c = 0; c < columns; ++c) {
     const Column& column = columns_[c];
     size_t width = display_width(column.title);
     const size_t least = std::max(width, column.shrink == Shrink::wrap ? kLeastWrapped : kLeast);
-    bool numeric = true, any = false;
+    bool any = false;
     for (const auto& row : rows_) {
       if (row.empty()) continue;
       width = std::max(width, display_width(row[c]));
-      if (row[c].empty() || row[c] == "-") continue;
-      any = true;
-      numeric &= looks_numeric(row[c]);
+      any |= !row[c].empty() && row[c] != "-";
     }
     // A column without a title keeps the width of its cells.
     wanted[c] = {any || !column.title.empty() ? width : 0, least, column.shrink};
-    right[c] = column.align == Align::right || (column.align == Align::automatic && any && numeric);
+    right[c] = column.align == Align::right || (column.align == Align::automatic && is_numeric(rows_, c));
+    colors[c] = column.color;
+    titles[c] = {column.title};
   }
   std::vector<size_t> width = fitted(wanted, kGap, limit);
   size_t total = 0;
@@ -111,56 +177,23 @@ std::string Table::render(bool color, size_t limit) const {
     wanted.back() = {0, 0, Shrink::keep};
     width = fitted(wanted, kGap, limit);
   }
-  std::string out;
-  const auto put_line = [&](std::string line) {
-    line.resize(line.find_last_not_of(' ') + 1);
-    out += line + '\n';
-  };
-  const auto put_row = [&](const std::vector<std::string>& row, bool header) {
-    std::vector<std::vector<std::string>> cells(columns);
-    size_t height = 1;
-    for (size_t c = 0; c < columns; ++c) {
-      if (width[c] > 0) cells[c] = header ? std::vector{row[c]} : lines_of(row[c], columns_[c].shrink, width[c]);
-      height = std::max(height, cells[c].size());
-    }
-    for (size_t i = 0; i < height; ++i) {
-      std::string line, gap;
-      for (size_t c = 0; c < columns; ++c) {
-        if (width[c] == 0) continue;
-        const std::string& cell = i < cells[c].size() ? cells[c][i] : std::string();
-        const size_t have = display_width(cell);
-        const std::string space(width[c] > have ? width[c] - have : 0, ' ');
-        const std::string shown = painted(cell, header ? Color::bold : columns_[c].color, color && !cell.empty());
-        line += gap + (right[c] ? space + shown : shown + space);
-        gap = std::string(kGap, ' ');
-      }
-      put_line(std::move(line));
-    }
-    if (!below || header || row.back().empty()) return;
-    for (const std::string& line : wrapped(columns_.back().title + ": " + row.back(), limit - kIndent))
-      put_line(std::string(kIndent, ' ') + line);
-  };
-  const auto put_rule = [&] {
-    std::string line, gap;
-    for (size_t c = 0; c < columns; ++c) {
-      if (width[c] == 0) continue;
-      line += gap;
-      for (size_t i = 0; i < width[c]; ++i) line += "\u2500";
-      gap = std::string(kGap, ' ');
-    }
-    put_line(painted(line, Color::dim, color && !line.empty()));
-  };
-  std::vector<std::string> titles;
-  for (const Column& column : columns_) titles.push_back(column.title);
-  put_row(titles, true);
-  put_rule();
+  Lines lines(std::move(width), std::move(right), color);
+  lines.row(titles, std::vector<Color>(columns, Color::bold));
+  lines.rule();
   for (const auto& row : rows_) {
-    if (row.empty())
-      put_rule();
-    else
-      put_row(row, false);
+    if (row.empty()) {
+      lines.rule();
+      continue;
+    }
+    std::vector<std::vector<std::string>> cells(columns);
+    for (size_t c = 0; c < columns; ++c)
+      if (lines.width(c) > 0) cells[c] = lines_of(row[c], columns_[c].shrink, lines.width(c));
+    lines.row(cells, colors);
+    if (!below || row.back().empty()) continue;
+    for (const std::string& line : wrapped(columns_.back().title + ": " + row.back(), limit - kIndent))
+      lines.text(std::string(kIndent, ' ') + line);
   }
-  return out;
+  return lines.take();
 }
 
 Progress::Progress(std::string label, size_t total)

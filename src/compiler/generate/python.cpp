@@ -31,34 +31,7 @@ std::string python_declared(const Field& f) {
                             : cat(f.identifier, ": ", python_type(f));
 }
 
-}  // namespace
-
-Sources write_python(const import::ModelDescription& description, const std::string& model_name) {
-  Interface model = describe_interface(description, model_name, {false, python_reserved});
-  // Fields with a default come last.
-  std::stable_partition(model.inputs.begin(), model.inputs.end(), [](const Field& f) { return !f.feature.optional; });
-  Words w{{"class", model.class_name}, {"file", literal(model.resource + ".mlmodelc")}};
-  w["summary"] = model.summary.empty() ? "" : cat("# ", model.summary, " (", model.resource, ")");
-  w["fields"] = each(model.inputs, "", [](const Field& f) {
-    return cat("    #: ", documentation(f, pillow_modes), "\n    ", python_declared(f), "\n");
-  });
-  w["values"] = each(model.inputs, "", [](const Field& f) {
-    return cat("            ", literal(f.feature.name), ": self.", f.identifier, ",\n");
-  });
-  w["outputs"] = each(model.outputs, "", [](const Field& f) {
-    return cat("    #: ", documentation(f, pillow_modes), "\n    ", f.identifier, ": ", python_type(f), "\n");
-  });
-  w["results"] = each(model.outputs, ", ", [](const Field& f) { return cat("values[", literal(f.feature.name), "]"); });
-  w["keywords"] = model.inputs.empty() ? "" : ", *, " + each(model.inputs, ", ", python_declared);
-  w["passed"] = each(model.inputs, ", ", [](const Field& f) { return cat(f.identifier, "=", f.identifier); });
-  w["states"] = model.states.empty() ? ""
-                                     : fill(R"(
-    def new_state(self) -> moka.State:
-        """New buffers, filled with zeros, for the predictions of one sequence."""
-        return self.model.new_state()
-)",
-                                            {});
-  return {{model.class_name + ".py", fill(R"(# Generated from the model; edits are lost.
+constexpr std::string_view kModule = R"(# Generated from the model; edits are lost.
 from __future__ import annotations
 
 import os
@@ -116,8 +89,36 @@ class $class$:
     def predictions(self, inputs: Sequence[$class$Input]) -> List[$class$Output]:
         """Predicts for each of the inputs, several at the same time where there are threads."""
         return [$class$Output.of(values) for values in self.model.predict([i.features() for i in inputs])]
-$states$)",
-                                          w)}};
+$states$)";
+
+}  // namespace
+
+Sources write_python(const import::ModelDescription& description, const std::string& model_name) {
+  Interface model = describe_interface(description, model_name, {false, python_reserved});
+  // Fields with a default come last.
+  std::stable_partition(model.inputs.begin(), model.inputs.end(), [](const Field& f) { return !f.feature.optional; });
+  Words w{{"class", model.class_name}, {"file", literal(model.resource + ".mlmodelc")}};
+  w["summary"] = model.summary.empty() ? "" : cat("# ", model.summary, " (", model.resource, ")");
+  w["fields"] = each(model.inputs, "", [](const Field& f) {
+    return cat("    #: ", documentation(f, pillow_modes), "\n    ", python_declared(f), "\n");
+  });
+  w["values"] = each(model.inputs, "", [](const Field& f) {
+    return cat("            ", literal(f.feature.name), ": self.", f.identifier, ",\n");
+  });
+  w["outputs"] = each(model.outputs, "", [](const Field& f) {
+    return cat("    #: ", documentation(f, pillow_modes), "\n    ", f.identifier, ": ", python_type(f), "\n");
+  });
+  w["results"] = each(model.outputs, ", ", [](const Field& f) { return cat("values[", literal(f.feature.name), "]"); });
+  w["keywords"] = model.inputs.empty() ? "" : ", *, " + each(model.inputs, ", ", python_declared);
+  w["passed"] = each(model.inputs, ", ", [](const Field& f) { return cat(f.identifier, "=", f.identifier); });
+  w["states"] = model.states.empty() ? ""
+                                     : fill(R"(
+    def new_state(self) -> moka.State:
+        """New buffers, filled with zeros, for the predictions of one sequence."""
+        return self.model.new_state()
+)",
+                                            {});
+  return {{model.class_name + ".py", fill(kModule, w)}};
 }
 
 }  // namespace moka::compiler

@@ -54,32 +54,8 @@ $documentation$$attribute$    $access$func prediction($parameters$) throws -> $c
               w);
 }
 
-std::string Writer::model_class() const {
-  Words w = words();
-  auto attribute = [&](const char* name, int version) {
-    w[name] = since(version).empty() ? "" : "    " + since(version);
-  };
-  attribute("configurable", with_configuration);
-  attribute("loadable", with_async_load);
-  attribute("awaitable", with_shaped_arrays);
-  attribute("async", with_async_prediction);
-  w["objc"] = objc_name("");
-  w["summary"] = model.summary.empty() ? "" : cat("/// ", model.summary, " (", model.resource, ")");
-  // Without the initializer of old systems, the one with a configuration may have a default.
-  const bool old = model.specification_version < with_async_load;
-  w["configuration"] = old ? "MLModelConfiguration" : "MLModelConfiguration = MLModelConfiguration()";
-  w["old"] = !old ? ""
-                  : fill(R"(
-    /// Loads the model of this bundle, and ends the program where that fails
-    @available(*, deprecated, message: "Use init(configuration:) and handle errors.")
-    $access$$override$convenience init() {
-        try! self.init(contentsOf: type(of:self).urlOfModelInThisBundle)
-    }
-)",
-                         w);
-  w["convenience"] = model.inputs.empty() ? "" : convenience(false) + (takes_arrays() ? convenience(true) : "");
-  w["states"] = states();
-  return fill(R"(
+namespace {
+constexpr std::string_view kModelClass = R"(
 /// Loads the model and predicts
 $summary$
 $available$
@@ -177,8 +153,35 @@ $configurable$
         return results
     }
 }
+)";
+}  // namespace
+
+std::string Writer::model_class() const {
+  Words w = words();
+  auto attribute = [&](const char* name, int version) {
+    w[name] = since(version).empty() ? "" : "    " + since(version);
+  };
+  attribute("configurable", with_configuration);
+  attribute("loadable", with_async_load);
+  attribute("awaitable", with_shaped_arrays);
+  attribute("async", with_async_prediction);
+  w["objc"] = objc_name("");
+  w["summary"] = model.summary.empty() ? "" : cat("/// ", model.summary, " (", model.resource, ")");
+  // Without the initializer of old systems, the one with a configuration may have a default.
+  const bool old = model.specification_version < with_async_load;
+  w["configuration"] = old ? "MLModelConfiguration" : "MLModelConfiguration = MLModelConfiguration()";
+  w["old"] = !old ? ""
+                  : fill(R"(
+    /// Loads the model of this bundle, and ends the program where that fails
+    @available(*, deprecated, message: "Use init(configuration:) and handle errors.")
+    $access$$override$convenience init() {
+        try! self.init(contentsOf: type(of:self).urlOfModelInThisBundle)
+    }
 )",
-              w);
+                         w);
+  w["convenience"] = model.inputs.empty() ? "" : convenience(false) + (takes_arrays() ? convenience(true) : "");
+  w["states"] = states();
+  return fill(kModelClass, w);
 }
 
 }  // namespace moka::compiler::swift

@@ -6,103 +6,139 @@
 namespace moka::compiler::onnx {
 namespace {
 
-/// Trees as the nodes of TreeEnsembleRegressor. Thresholds are compared in double. Features that a node rounds to
-/// float32 first are a second half of the vector.
-void tree_ensemble(Call& c) {
+/// The columns of TreeEnsembleRegressor, an element for each node and for each value of a leaf.
+struct TreeNodes {
+  std::vector<int64_t> tree, id, feature, on_true, on_false, tracks;
+  std::vector<std::string> mode;
+  std::vector<double> value;
+  std::vector<int64_t> target_tree, target_node, target;
+  std::vector<double> weight;
+
+  void add_target(int64_t of_tree, int64_t of_node, int64_t to, double by) {
+    target_tree.push_back(of_tree);
+    target_node.push_back(of_node);
+    target.push_back(to);
+    weight.push_back(by);
+  }
+  std::vector<ox::Attribute> attributes(int64_t outputs) const {
+    return {attr("nodes_treeids", tree),
+            attr("nodes_nodeids", id),
+            attr("nodes_featureids", feature),
+            attr("nodes_modes", mode),
+            attr("nodes_truenodeids", on_true),
+            attr("nodes_falsenodeids", on_false),
+            attr("nodes_missing_value_tracks_true", tracks),
+            attr("target_treeids", target_tree),
+            attr("target_nodeids", target_node),
+            attr("target_ids", target),
+            attr("n_targets", outputs),
+            attr("aggregate_function", "SUM"),
+            attr("post_transform", "NONE")};
+  }
+};
+
+constexpr int64_t kNotEqual = 5, kLeaf = 6;  // in `mode`
+
+/// The parameters of the operation, an element for each node but in `roots`.
+struct Trees {
+  std::vector<int64_t> mode, feature, yes, no, missing, roots, target, single;
+
+  explicit Trees(Call& c)
+      : mode(c.ints("mode")),
+        feature(c.ints("feature")),
+        yes(c.ints("on_true")),
+        no(c.ints("on_false")),
+        missing(c.ints("missing_true")),
+        roots(c.ints("roots")),
+        target(c.ints("leaf_index")),
+        single(c.ints("single")) {}
+};
+
+/// Which features the nodes round to float32.
+struct Rounding {
+  bool any = false, all = true;
+
+  explicit Rounding(const Trees& trees) {
+    for (size_t i = 0; i < trees.mode.size(); i++) {
+      if (trees.mode[i] == kLeaf) continue;
+      any |= trees.single[i] != 0;
+      all &= trees.single[i] != 0;
+    }
+  }
+};
+
+/// The nodes of the trees. Features that a node rounds to float32 first are a second half of the vector. nullopt:
+/// refused.
+std::optional<TreeNodes> tree_nodes(Call& c, const Trees& trees, const Rounding& rounding, int64_t features,
+                                    const ir::Tensor& threshold, const ir::Tensor& weight) {
   constexpr const char* modes[] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
                                    "BRANCH_EQ",  "BRANCH_NEQ", "LEAF"};
-  const auto mode = c.ints("mode"), feature = c.ints("feature"), yes = c.ints("on_true"), no = c.ints("on_false");
-  const auto missing = c.ints("missing_true"), roots = c.ints("roots"), target = c.ints("leaf_index"),
-             single = c.ints("single");
-  const auto threshold = c.constant("threshold"), weight = c.constant("leaf_value"), base = c.constant("base");
-  if (!threshold || !weight || !base || c.refused()) return c.refuse("its nodes are not constants");
-  const size_t n = mode.size();
-  const int64_t outputs = base->count();
-  bool any_single = false, all_single = true;
-  for (size_t i = 0; i < n; i++) {
-    if (mode[i] == 6) continue;
-    any_single |= single[i] != 0;
-    all_single &= single[i] != 0;
-  }
-  const ir::Type& x = c.type("x");
-  if (!x.is_ranked() || !x.is_concrete()) return c.refuse("the number of its features is not known");
-  const int64_t features = x.shape().count();
-  std::vector<int64_t> tree(n), id(n), on_true(n), on_false(n), at(n), tracks(n);
-  std::vector<std::string> names(n);
-  std::vector<double> values(n), weights;
-  std::vector<int64_t> target_tree, target_node, target_id;
+  const auto& [mode, feature, yes, no, missing, roots, target, single] = trees;
   std::vector<int64_t> starts = roots;
   std::sort(starts.begin(), starts.end());
-  for (size_t i = 0; i < n; i++) {
+  TreeNodes out;
+  for (size_t i = 0; i < mode.size(); i++) {
     const auto next = std::upper_bound(starts.begin(), starts.end(), static_cast<int64_t>(i));
     const int64_t t = next - starts.begin() - 1;
-    if (t < 0) return c.refuse("a node belongs to no tree");
-    const int64_t first = starts[static_cast<size_t>(t)];
-    const bool leaf = mode[i] == 6;
-    tree[i] = t;
-    id[i] = static_cast<int64_t>(i) - first;
-    names[i] = modes[std::clamp<int64_t>(mode[i], 0, 6)];
-    on_true[i] = leaf ? 0 : yes[i] - first;
-    on_false[i] = leaf ? 0 : no[i] - first;
-    if (!leaf && yes[i] == no[i]) return c.refuse("both ways of a node lead to the same node");
-    tracks[i] = leaf ? 0 : missing[i];
-    if (mode[i] == 5) {
-      // NaN differs from every number, so `not equal` cannot send it away: `equal` with exchanged ways can.
-      names[i] = modes[4];
-      std::swap(on_true[i], on_false[i]);
-      tracks[i] = 1 - missing[i];
-    }
-    at[i] = leaf ? 0 : feature[i] + (single[i] != 0 && !all_single ? features : 0);
-    values[i] = leaf ? 0 : ir::load_f64(threshold->view(), static_cast<int64_t>(i));
+    if (t < 0) return c.refuse("a node belongs to no tree"), std::nullopt;
+    const int64_t first = starts[static_cast<size_t>(t)], id = static_cast<int64_t>(i) - first;
+    const bool leaf = mode[i] == kLeaf;
+    if (!leaf && yes[i] == no[i]) return c.refuse("both ways of a node lead to the same node"), std::nullopt;
+    out.tree.push_back(t);
+    out.id.push_back(id);
+    // NaN differs from every number, so `not equal` cannot send it away: `equal` with exchanged ways can.
+    const bool exchanged = mode[i] == kNotEqual;
+    out.mode.push_back(modes[exchanged ? kNotEqual - 1 : std::clamp<int64_t>(mode[i], 0, kLeaf)]);
+    out.on_true.push_back(leaf ? 0 : (exchanged ? no[i] : yes[i]) - first);
+    out.on_false.push_back(leaf ? 0 : (exchanged ? yes[i] : no[i]) - first);
+    out.tracks.push_back(leaf ? 0 : exchanged ? 1 - missing[i] : missing[i]);
+    out.feature.push_back(leaf ? 0 : feature[i] + (single[i] != 0 && !rounding.all ? features : 0));
+    out.value.push_back(leaf ? 0 : ir::load_f64(threshold.view(), static_cast<int64_t>(i)));
     if (!leaf) continue;
-    for (int64_t v = yes[i]; v < no[i]; v++) {
-      target_tree.push_back(t);
-      target_node.push_back(id[i]);
-      target_id.push_back(target[static_cast<size_t>(v)]);
-      weights.push_back(ir::load_f64(weight->view(), v));
-    }
-    if (yes[i] == no[i])
-      target_tree.push_back(t), target_node.push_back(id[i]), target_id.push_back(0), weights.push_back(0);
+    for (int64_t v = yes[i]; v < no[i]; v++)
+      out.add_target(t, id, target[static_cast<size_t>(v)], ir::load_f64(weight.view(), v));
+    if (yes[i] == no[i]) out.add_target(t, id, 0, 0);
   }
-  std::vector<ox::Attribute> a{attr("nodes_treeids", tree),
-                               attr("nodes_nodeids", id),
-                               attr("nodes_featureids", at),
-                               attr("nodes_modes", names),
-                               attr("nodes_truenodeids", on_true),
-                               attr("nodes_falsenodeids", on_false),
-                               attr("nodes_missing_value_tracks_true", tracks),
-                               attr("target_treeids", target_tree),
-                               attr("target_nodeids", target_node),
-                               attr("target_ids", target_id),
-                               attr("n_targets", outputs),
-                               attr("aggregate_function", "SUM"),
-                               attr("post_transform", "NONE")};
-  const bool floats = all_single;
-  const auto numbers = [&](const char* name, const char* tensor_name, const std::vector<double>& v) {
-    if (floats) {
-      a.push_back(attr(name, std::vector<float>(v.begin(), v.end())));
-      return;
-    }
-    ox::Tensor t;
-    t.name = tensor_name;
-    t.type = DataType::float64;
-    t.dims = {static_cast<int64_t>(v.size())};
-    t.raw = Bytes::copy_of(std::as_bytes(std::span(v)));
-    a.push_back(attr(tensor_name, std::move(t)));
-  };
-  numbers("nodes_values", "nodes_values_as_tensor", values);
-  numbers("target_weights", "target_weights_as_tensor", weights);
+  return out;
+}
+
+/// Numbers as an attribute of float32, or as a tensor of double.
+ox::Attribute numbers(const std::string& name, const std::vector<double>& values, bool as_floats) {
+  if (as_floats) return attr(name, std::vector<float>(values.begin(), values.end()));
+  const std::string tensor_name = name + "_as_tensor";
+  ox::Tensor t;
+  t.name = tensor_name;
+  t.type = DataType::float64;
+  t.dims = {static_cast<int64_t>(values.size())};
+  t.raw = Bytes::copy_of(std::as_bytes(std::span(values)));
+  return attr(tensor_name, std::move(t));
+}
+
+/// Trees as the nodes of TreeEnsembleRegressor. Thresholds are compared in double.
+void tree_ensemble(Call& c) {
+  const auto threshold = c.constant("threshold"), weight = c.constant("leaf_value"), base = c.constant("base");
+  const Trees trees(c);
+  if (!threshold || !weight || !base || c.refused()) return c.refuse("its nodes are not constants");
+  const ir::Type& x = c.type("x");
+  if (!x.is_ranked() || !x.is_concrete()) return c.refuse("the number of its features is not known");
+  const Rounding rounding(trees);
+  const auto nodes = tree_nodes(c, trees, rounding, x.shape().count(), *threshold, *weight);
+  if (!nodes) return;
+  const int64_t outputs = base->count();
+  std::vector<ox::Attribute> a = nodes->attributes(outputs);
+  a.push_back(numbers("nodes_values", nodes->value, rounding.all));
+  a.push_back(numbers("target_weights", nodes->weight, rounding.all));
   std::vector<double> bases;
   bool has_base = false;
-  for (int64_t i = 0; i < base->count(); i++) {
+  for (int64_t i = 0; i < outputs; i++) {
     bases.push_back(ir::load_f64(base->view(), i));
     has_base |= bases.back() != 0;
   }
-  if (has_base) numbers("base_values", "base_values_as_tensor", bases);
+  if (has_base) a.push_back(numbers("base_values", bases, rounding.all));
   Name v = c.x();
-  if (all_single) {
+  if (rounding.all) {
     v = c.cast(v, DType::fp32);
-  } else if (any_single) {
+  } else if (rounding.any) {
     const Name rounded = c.cast(c.cast(v, DType::fp32), DType::fp64);
     v = c.node("Concat", {v, rounded}, {attr("axis", 0)});
   }

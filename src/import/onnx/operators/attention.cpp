@@ -51,21 +51,8 @@ Value* positional(const Node& n, const Value* like, int64_t queries, int64_t key
   return bias_of(n, allowed, like);
 }
 
-void attention(Node& n) {
-  Value *q = n.in(0), *k = n.in(1), *v = n.in(2);
-  const bool flat = n.rank(q) == 3;
-  const int64_t q_heads = n.integer_or("q_num_heads", 0), kv_heads = n.integer_or("kv_num_heads", 0);
-  if (flat) q = split_heads(n, q, q_heads), k = split_heads(n, k, kv_heads), v = split_heads(n, v, kv_heads);
-  int64_t past = 0;
-  if (n.has(4)) {
-    past = n.known_shape(n.in(4), "Attention")[2];
-    k = n.concat({n.in(4), k}, 2);
-    v = n.concat({n.in(5), v}, 2);
-  }
-  n.set(1, k, n.type(1));
-  n.set(2, v, n.type(2));
-  const Shape qs = n.known_shape(q, "Attention"), ks = n.known_shape(k, "Attention");
-  const int64_t queries = qs[2], keys = ks[2];
+/// What is added to the scores of `past` and new keys: [..., queries, keys]; nullptr: nothing.
+Value* attention_bias(Node& n, Value* q, int64_t queries, int64_t keys, int64_t past) {
   Value* lengths = n.has(6) ? n.in(6) : nullptr;
   const int64_t left = n.integer_or("left_window_size", -1), right = n.integer_or("right_window_size", -1);
   const bool causal = n.integer_or("is_causal", 0) != 0;
@@ -91,6 +78,44 @@ void attention(Node& n) {
     Value* inside = n.binary("less", n.integers_constant(at), n.reshape(lengths, {-1, 1}));
     more(bias_of(n, n.reshape(inside, {-1, 1, 1, keys}), q));
   }
+  return bias;
+}
+
+/// The softmax of scores over keys, of the type of `q`.
+Value* softmax_of_scores(Node& n, Value* scores, Value* bias, Value* q) {
+  const auto precision = static_cast<DataType>(n.integer_or("softmax_precision", static_cast<int64_t>(n.type())));
+  Value* wide = n.cast(scores, computed_as(precision));
+  // A row without any key gives zeros: its largest bias is minus infinity.
+  Value* peak = n.reduce("reduce_max", wide, {3}, true);
+  Value* none = bias == nullptr ? nullptr
+                                : n.binary("equal", n.reduce("reduce_max", bias, {n.rank(bias) - 1}, true),
+                                           n.scalar(kMinusInfinity, bias));
+  if (none != nullptr)
+    peak = n.select(n.binary("equal", peak, n.scalar(kMinusInfinity, peak)), n.scalar(0, peak), peak);
+  Value* powers = n.unary("exp", n.sub(wide, peak));
+  Value* sum = n.reduce("reduce_sum", powers, {3}, true);
+  if (none != nullptr) sum = n.select(n.binary("equal", sum, n.scalar(0, sum)), n.scalar(1, sum), sum);
+  Value* weights = n.div(powers, sum);
+  if (none != nullptr) weights = n.select(none, n.scalar(0, weights), weights);
+  return n.cast(weights, q->type.dtype());
+}
+
+void attention(Node& n) {
+  Value *q = n.in(0), *k = n.in(1), *v = n.in(2);
+  const bool flat = n.rank(q) == 3;
+  const int64_t q_heads = n.integer_or("q_num_heads", 0), kv_heads = n.integer_or("kv_num_heads", 0);
+  if (flat) q = split_heads(n, q, q_heads), k = split_heads(n, k, kv_heads), v = split_heads(n, v, kv_heads);
+  int64_t past = 0;
+  if (n.has(4)) {
+    past = n.known_shape(n.in(4), "Attention")[2];
+    k = n.concat({n.in(4), k}, 2);
+    v = n.concat({n.in(5), v}, 2);
+  }
+  n.set(1, k, n.type(1));
+  n.set(2, v, n.type(2));
+  const Shape qs = n.known_shape(q, "Attention"), ks = n.known_shape(k, "Attention");
+  const int64_t queries = qs[2], keys = ks[2];
+  Value* bias = attention_bias(n, q, queries, keys, past);
   const int64_t groups = qs[1] / std::max<int64_t>(1, ks[1]);
   Value* keys_used = repeated(n, k, groups);
   Value* values_used = repeated(n, v, groups);
@@ -99,7 +124,7 @@ void attention(Node& n) {
   const int64_t mode = n.integer_or("qk_matmul_output_mode", 0);
   const double cap = n.number_or("softcap", 0);
   const bool fused =
-      cap == 0 && !n.wants(3) && !lengths && n.scope.builder.opset >= ir::Opset::ios18 && !n.attribute("scale");
+      cap == 0 && !n.wants(3) && !n.has(6) && n.scope.builder.opset >= ir::Opset::ios18 && !n.attribute("scale");
   if (fused) {
     std::vector<NamedArg> args{{"query", q}};
     args.emplace_back("key", keys_used);
@@ -115,21 +140,7 @@ void attention(Node& n) {
   if (mode == 1) shown = scores;
   if (bias != nullptr) scores = n.add(scores, bias);
   if (mode == 2) shown = scores;
-  const auto precision = static_cast<DataType>(n.integer_or("softmax_precision", static_cast<int64_t>(n.type())));
-  Value* wide = n.cast(scores, computed_as(precision));
-  // A row without any key gives zeros: its largest bias is minus infinity.
-  Value* peak = n.reduce("reduce_max", wide, {3}, true);
-  Value* none = bias == nullptr ? nullptr
-                                : n.binary("equal", n.reduce("reduce_max", bias, {n.rank(bias) - 1}, true),
-                                           n.scalar(kMinusInfinity, bias));
-  if (none != nullptr)
-    peak = n.select(n.binary("equal", peak, n.scalar(kMinusInfinity, peak)), n.scalar(0, peak), peak);
-  Value* powers = n.unary("exp", n.sub(wide, peak));
-  Value* sum = n.reduce("reduce_sum", powers, {3}, true);
-  if (none != nullptr) sum = n.select(n.binary("equal", sum, n.scalar(0, sum)), n.scalar(1, sum), sum);
-  Value* weights = n.div(powers, sum);
-  if (none != nullptr) weights = n.select(none, n.scalar(0, weights), weights);
-  weights = n.cast(weights, q->type.dtype());
+  Value* weights = softmax_of_scores(n, scores, bias, q);
   if (mode == 3) shown = weights;
   if (n.wants(3)) n.set(3, shown == scores && mode == 0 ? n.unary("identity", shown) : shown);
   Value* out = n.matmul(weights, values_used);

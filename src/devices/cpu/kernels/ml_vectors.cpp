@@ -98,6 +98,71 @@ Match match_vectors_linear(const MatchCall& m) {
 
 enum class KernelKind : uint8_t { linear, rbf, poly, sigmoid };
 
+/// The products of rows with support vectors, which are stored sparsely in the model and packed densely.
+struct SupportVectors {
+  KernelKind kind;
+  double gamma, c, degree;
+  int64_t depth, vectors;
+  int values, columns, begin;  ///< of the sparse vectors, among the inputs
+  size_t x;
+  /// The last bit may decide votes between classes. A single row of a classifier therefore uses the arithmetic of the
+  /// reference: sums without fused multiply-adds, and the C library's exponentials.
+  bool exact;
+  PackedVectors packed = std::make_shared<std::shared_ptr<const std::byte>>();
+
+  Status pack(kernel::PrepareContext& context) const;
+  /// `n` rows from `first` on with `count` vectors from `from_vector` on.
+  void compute(const KernelArgs& args, int64_t first, int64_t n, int64_t from_vector, int64_t count) const;
+};
+
+Status SupportVectors::pack(kernel::PrepareContext& context) const {
+  const ir::TensorView at = MOKA_TRY(context.constant(columns)), from = MOKA_TRY(context.constant(begin));
+  const std::string key = cat("columns", depth, " ", content_key(std::array{at, from}));
+  *packed = MOKA_TRY(context.pack(values, key, packed_bytes(depth, vectors),
+                                  [&](const ir::TensorView& value, std::byte* to) -> Status {
+                                    auto* p = reinterpret_cast<double*>(to);
+                                    std::fill_n(p, packed_bytes(depth, vectors) / sizeof(double), 0.0);
+                                    for (int64_t i = 0; i < vectors; i++)
+                                      for (int64_t k = from.as<int64_t>()[i]; k < from.as<int64_t>()[i + 1]; k++)
+                                        p[packed_at(depth, at.as<int64_t>()[k], i)] = value.as<double>()[k];
+                                    return {};
+                                  }));
+  return {};
+}
+
+void SupportVectors::compute(const KernelArgs& args, int64_t first, int64_t n, int64_t from_vector,
+                             int64_t count) const {
+  const vector::DoubleLoops& loops = exact ? vector::exact_double_loops() : vector::double_loops();
+  const double* rows = args.in[x].as<double>() + first * depth;
+  double* y = args.out[0].as<double>() + first * vectors + from_vector;
+  const double* w = vectors_of(packed) + from_vector * depth;
+  if (kind == KernelKind::rbf) {
+    loops.distances(rows, n, depth, w, count, y);
+    if (exact)
+      for (int64_t i = 0; i < count; i++) y[i] = std::exp(-gamma * y[i]);
+    else
+      loops.exponentials(y, n * count, -gamma);
+    return;
+  }
+  loops.products(rows, n, depth, w, count, nullptr, y);
+  const int64_t* from = args.in[static_cast<size_t>(begin)].as<int64_t>() + from_vector;
+  const int64_t* at = args.in[static_cast<size_t>(columns)].as<int64_t>();
+  const double* value = args.in[static_cast<size_t>(values)].as<double>();
+  for (int64_t r = 0; r < n; r++) {
+    const double* row = rows + r * depth;
+    const bool finite = std::all_of(row, row + depth, [](double v) { return std::isfinite(v); });
+    for (int64_t i = 0; i < count; i++) {
+      double& to = y[r * count + i];
+      if (!finite) {  // zeros that a vector does not store must not be multiplied
+        to = 0;
+        for (int64_t k = from[i]; k < from[i + 1]; k++) to += row[at[k]] * value[k];
+      }
+      if (kind == KernelKind::poly) to = std::pow(gamma * to + c, degree);
+      if (kind == KernelKind::sigmoid) to = std::tanh(gamma * to + c);
+    }
+  }
+}
+
 Match match_svm(const MatchCall& m) {
   const int64_t vectors = m.call.value("row_begin")->count() - 1, stored = m.call.value("values")->count();
   const auto rows = rows_of(m, vectors);
@@ -105,78 +170,35 @@ Match match_svm(const MatchCall& m) {
   constexpr int64_t kDensest = 4;  // limit of elements per element that the sparse vectors store
   if (rows->length * vectors > kDensest * std::max<int64_t>(stored, 1)) return Match::no("sparse support vectors");
   const std::string_view name = *m.call.text("kernel");
-  const KernelKind kind = name == "rbf"      ? KernelKind::rbf
-                          : name == "poly"   ? KernelKind::poly
-                          : name == "linear" ? KernelKind::linear
-                                             : KernelKind::sigmoid;
-  const double gamma = *m.call.number("gamma"), c0 = *m.call.number("c");
-  const auto degree = static_cast<double>(*m.call.integer("degree"));
+  const SupportVectors svm{name == "rbf"      ? KernelKind::rbf
+                           : name == "poly"   ? KernelKind::poly
+                           : name == "linear" ? KernelKind::linear
+                                              : KernelKind::sigmoid,
+                           *m.call.number("gamma"),
+                           *m.call.number("c"),
+                           static_cast<double>(*m.call.integer("degree")),
+                           rows->length,
+                           vectors,
+                           m.call.arg_index("values"),
+                           m.call.arg_index("columns"),
+                           m.call.arg_index("row_begin"),
+                           static_cast<size_t>(m.call.arg_index("x")),
+                           rows->count == 1 && *m.call.flag("exact")};
   KernelChoice c;
   c.kernel = "cpu.ml.svm";
   c.cost = sums_cost(m, *rows, vectors);
-  const int values = m.call.arg_index("values"), columns = m.call.arg_index("columns"),
-            begin = m.call.arg_index("row_begin");
-  const auto x_at = static_cast<size_t>(m.call.arg_index("x"));
-  const int64_t depth = rows->length;
-  // The last bit may decide votes between classes. A single row of a classifier therefore uses the arithmetic of the
-  // reference: sums without fused multiply-adds, and the C library's exponentials.
-  const bool exact = rows->count == 1 && *m.call.flag("exact");
-  // Threads divide rows, or the vectors of a single row.
-  const int64_t together = std::max<int64_t>(kRowElements / depth, 1) * vector::kColumns;
-  auto packed = std::make_shared<std::shared_ptr<const std::byte>>();
-  c.prepare = [=](kernel::PrepareContext& context) -> Status {
-    const ir::TensorView at = MOKA_TRY(context.constant(columns)), from = MOKA_TRY(context.constant(begin));
-    const std::string key = cat("columns", depth, " ", content_key(std::array{at, from}));
-    *packed = MOKA_TRY(context.pack(values, key, packed_bytes(depth, vectors),
-                                    [&](const ir::TensorView& value, std::byte* to) -> Status {
-                                      auto* p = reinterpret_cast<double*>(to);
-                                      std::fill_n(p, packed_bytes(depth, vectors) / sizeof(double), 0.0);
-                                      for (int64_t i = 0; i < vectors; i++)
-                                        for (int64_t k = from.as<int64_t>()[i]; k < from.as<int64_t>()[i + 1]; k++)
-                                          p[packed_at(depth, at.as<int64_t>()[k], i)] = value.as<double>()[k];
-                                      return {};
-                                    }));
-    return {};
-  };
-  const auto part = [=](const KernelArgs& args, int64_t first, int64_t n, int64_t from_vector, int64_t count) {
-    const vector::DoubleLoops& loops = exact ? vector::exact_double_loops() : vector::double_loops();
-    const double* x = args.in[x_at].as<double>() + first * depth;
-    double* y = args.out[0].as<double>() + first * vectors + from_vector;
-    const double* w = vectors_of(packed) + from_vector * depth;
-    if (kind == KernelKind::rbf) {
-      loops.distances(x, n, depth, w, count, y);
-      if (exact)
-        for (int64_t i = 0; i < count; i++) y[i] = std::exp(-gamma * y[i]);
-      else
-        loops.exponentials(y, n * count, -gamma);
-      return;
-    }
-    loops.products(x, n, depth, w, count, nullptr, y);
-    const int64_t* from = args.in[static_cast<size_t>(begin)].as<int64_t>() + from_vector;
-    const int64_t* at = args.in[static_cast<size_t>(columns)].as<int64_t>();
-    const double* value = args.in[static_cast<size_t>(values)].as<double>();
-    for (int64_t r = 0; r < n; r++) {
-      const double* row = x + r * depth;
-      const bool finite = std::all_of(row, row + depth, [](double v) { return std::isfinite(v); });
-      for (int64_t i = 0; i < count; i++) {
-        double& to = y[r * count + i];
-        if (!finite) {  // zeros that a vector does not store must not be multiplied
-          to = 0;
-          for (int64_t k = from[i]; k < from[i + 1]; k++) to += row[at[k]] * value[k];
-        }
-        if (kind == KernelKind::poly) to = std::pow(gamma * to + c0, degree);
-        if (kind == KernelKind::sigmoid) to = std::tanh(gamma * to + c0);
-      }
-    }
-  };
+  c.prepare = [svm](kernel::PrepareContext& context) { return svm.pack(context); };
   if (rows->count > 1) {
-    tile(c, rows->count, [=](const KernelArgs& args, int64_t first, int64_t n) { part(args, first, n, 0, vectors); });
+    tile(c, rows->count,
+         [svm](const KernelArgs& args, int64_t first, int64_t n) { svm.compute(args, first, n, 0, svm.vectors); });
     return Match::yes(std::move(c));
   }
+  // Threads divide the vectors of a single row.
+  const int64_t together = std::max<int64_t>(kRowElements / svm.depth, 1) * vector::kColumns;
   c.tiles = (vectors + together - 1) / together;
-  c.run = [=](const KernelArgs& args) -> Status {
+  c.run = [svm, together](const KernelArgs& args) -> Status {
     const int64_t first = args.begin * together;
-    part(args, 0, 1, first, std::min(args.end * together, vectors) - first);
+    svm.compute(args, 0, 1, first, std::min(args.end * together, svm.vectors) - first);
     return {};
   };
   return Match::yes(std::move(c));

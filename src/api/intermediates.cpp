@@ -16,14 +16,16 @@ class Observer final : public runtime::TraceSink {
     for (const auto& op : body.ops()) number(*op, n++);
   }
   void step(const plan::Plan& plan, const plan::Step& step, double, std::span<const ir::TensorView> out) override {
-    const bool arrives = step.kind == plan::Step::Kind::transfer;
-    if ((step.op == nullptr && !arrives) || (step.region >= 0) != arrives) return;
-    for (size_t i = 0; i < out.size(); i++) {
-      const plan::Place& p = plan.places[static_cast<size_t>(step.out[i])];
-      if (p.device != nullptr || !p.type.is_tensor() || p.type.dtype() == ir::DType::string) continue;
-      const ir::Value* value = arrives ? plan.places[static_cast<size_t>(step.in[i])].value : p.value;
-      const ir::Op* op = arrives ? (value != nullptr ? value->producer() : nullptr) : step.op;
-      if (op != nullptr) add(*op, value, p.layout, out[i]);
+    if (const auto* download = std::get_if<plan::Download>(&step)) {
+      const int from = plan.regions[static_cast<size_t>(download->region)].downloads[download->index].from;
+      const int to = plan.regions[static_cast<size_t>(download->region)].downloads[download->index].to;
+      const ir::Value* value = plan.places[static_cast<size_t>(from)].value;
+      if (value != nullptr) add(value->producer(), value, plan.places[static_cast<size_t>(to)], out[0]);
+    } else if (const plan::Call* call = plan::call_of(step)) {
+      for (size_t i = 0; i < out.size(); i++) {
+        const plan::Place& p = plan.places[static_cast<size_t>(call->out[i])];
+        add(call->op, p.value, p, out[i]);
+      }
     }
   }
   void restart() override { seen_.clear(); }
@@ -44,8 +46,10 @@ class Observer final : public runtime::TraceSink {
     for (size_t b = 0; b < op.block_count(); b++)
       for (const auto& inner : op.block(b)->ops()) number(*inner, n);
   }
-  void add(const ir::Op& op, const ir::Value* value, kernel::Layout layout, ir::TensorView view) {
+  void add(const ir::Op* op, const ir::Value* value, const plan::Place& p, ir::TensorView view) {
+    if (op == nullptr || p.device != nullptr || !p.type.is_tensor() || p.type.dtype() == ir::DType::string) return;
     ir::Tensor plain;
+    const kernel::Layout layout = p.layout;
     if (!layout.is_row_major()) {
       auto t = ir::Tensor::zeros(view.dtype, view.shape);
       if (!t.ok()) return;
@@ -55,8 +59,8 @@ class Observer final : public runtime::TraceSink {
     }
     auto array = api::to_array(view);
     if (!array.ok()) return;
-    if (direct_ != nullptr) return (*direct_)(op.name, value != nullptr ? value->name : op.name, *array);
-    seen_.push_back({order_.at(&op), &op, value, std::move(*array)});
+    if (direct_ != nullptr) return (*direct_)(op->name, value != nullptr ? value->name : op->name, *array);
+    seen_.push_back({order_.at(op), op, value, std::move(*array)});
   }
 
   const Intermediate* direct_;

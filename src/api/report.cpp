@@ -10,29 +10,10 @@ namespace moka::api {
 
 namespace {
 
-/// Finds the value that a place of a plan holds, even if the place is a copy.
-class Values {
- public:
-  explicit Values(const plan::Plan& plan) : plan_(plan), from_(plan.places.size(), -1) {
-    for (const plan::Step& s : plan.steps)
-      if (s.op == nullptr && s.in.size() == 1 && s.out.size() == 1) from_[static_cast<size_t>(s.out[0])] = s.in[0];
-    for (const plan::PixelInput& p : plan.pixels) from_[static_cast<size_t>(p.place)] = plan.inputs[p.input];
-  }
-  const ir::Value* of(int place) const {
-    while (place >= 0 && plan_.places[static_cast<size_t>(place)].value == nullptr)
-      place = from_[static_cast<size_t>(place)];
-    return place < 0 ? nullptr : plan_.places[static_cast<size_t>(place)].value;
-  }
-
- private:
-  const plan::Plan& plan_;
-  std::vector<int> from_;  ///< by place: the place that it was copied from
-};
-
 /// Operations that do not run where they are pinned.
 class RefusedPins {
  public:
-  void add(const kernel::Device& device, const plan::Step& s) {
+  void add(const kernel::Device& device, const plan::KernelCall& s) {
     Refused& r = by_device_[&device];
     if (r.count++ > 0) return;
     r.first = cat("'", s.op->name, "' (", s.op->type_name(), ")");
@@ -68,10 +49,15 @@ class Reporter {
     if (plan.parent == nullptr || plan.parent->block != plan.block) out_.folded += plan.folded;
     const size_t first_region = out_.regions.size();
     add_regions(plan);
-    const Values values(plan);
-    for (const plan::Step& s : plan.steps) add_step(plan, values, first_region, s, depth);
-    if (plan.pending == nullptr) return;
-    if (plan.pending_runs_first) add_step(plan, values, first_region, plan.pending_step, depth);
+    const Of of{plan, plan::CopiedValues(plan), first_region, depth};
+    for (const plan::Step& s : plan.steps) {
+      if (const auto* launch = std::get_if<plan::Launch>(&s))
+        for (const plan::RegionStep& inner : plan.regions[static_cast<size_t>(launch->region)].steps)
+          std::visit([&](const auto& one) { add_step(of, one, launch->region, nullptr); }, inner);
+      std::visit([&](const auto& one) { add_step(of, one, -1, &s); }, s);
+    }
+    if (plan.is_complete()) return;
+    if (const plan::Control* control = plan::control_of(*plan.pending)) add_step(of, *control, -1, nullptr);
     auto rest = plan.continuations->snapshot();
     if (!rest.empty())
       add(*rest.front(), depth);
@@ -80,10 +66,21 @@ class Reporter {
   }
 
  private:
+  /// The plan whose steps are added.
+  struct Of {
+    const plan::Plan& plan;
+    plan::CopiedValues values;
+    size_t first_region;
+    int depth;
+
+    const plan::Place& place(int i) const { return plan.places[static_cast<size_t>(i)]; }
+    const plan::Region& region(int r) const { return plan.regions[static_cast<size_t>(r)]; }
+  };
+
   void add_regions(const plan::Plan& plan) {
-    const auto bytes_of = [&](const std::vector<int>& places) {
+    const auto bytes_of = [&](const std::vector<plan::Crossing>& crossings) {
       size_t n = 0;
-      for (int i : places) n += bytes(plan.places[static_cast<size_t>(i)]);
+      for (const plan::Crossing& c : crossings) n += bytes(plan.places[static_cast<size_t>(c.to)]);
       return n;
     };
     for (const plan::Region& r : plan.regions) {
@@ -92,9 +89,10 @@ class Reporter {
       p.upload_bytes = bytes_of(r.uploads);
       p.download_bytes = bytes_of(r.downloads);
       const plan::Decision::Region* decided = nullptr;
-      for (int s : r.steps) {
-        const plan::Step& step = plan.steps[static_cast<size_t>(s)];
-        if (step.op == nullptr) continue;
+      for (const plan::RegionStep& one : r.steps) {
+        const plan::Run* run = std::get_if<plan::Run>(&one);
+        if (run == nullptr) continue;
+        const plan::Run& step = *run;
         p.operations++;
         if (step.bids)
           for (const plan::Bid& b : *step.bids)
@@ -120,7 +118,7 @@ class Reporter {
   }
 
   /// By the rates in use, when several devices were compared.
-  static double seconds_of(const plan::Step& s) {
+  static double seconds_of(const plan::KernelCall& s) {
     if (s.bids)
       for (const plan::Bid& b : *s.bids)
         if (b.device == s.device && b.refusal.empty()) return b.seconds;
@@ -132,7 +130,7 @@ class Reporter {
     return n.ok() ? *n : 0;
   }
 
-  void add_bids(const plan::Step& s, PlannedOperation& p) const {
+  void add_bids(const plan::KernelCall& s, PlannedOperation& p) const {
     const auto unit_of = [&](std::string_view name) {
       for (const kernel::Device* d : options_.devices)
         if (d->name() == name) return std::string(d->unit_name());
@@ -142,7 +140,7 @@ class Reporter {
       for (const plan::Bid& b : *s.bids)
         p.bids.push_back({std::string(b.device->name()), std::string(b.device->unit_name()), b.seconds, b.refusal,
                           b.advice.remedy, b.advice.source});
-    } else if (s.device != nullptr && s.choice) {
+    } else {
       p.bids.push_back({p.device, unit_of(p.device), s.choice->cost, {}, {}, {}});
     }
     for (const plan::Refusal& r : s.refusals)
@@ -151,85 +149,110 @@ class Reporter {
         p.bids.push_back({r.device, unit_of(r.device), 0, r.reason, r.advice.remedy, r.advice.source});
   }
 
-  void add_step(const plan::Plan& plan, const Values& values, size_t first_region, const plan::Step& s, int depth) {
-    // The store of a state that is computed in its memory.
-    if (s.kind == plan::Step::Kind::placed && s.op == nullptr) return;
+  template <class One>
+  void add_step(const Of& of, const One& step, int region, const plan::Step* host) {
+    if constexpr (requires { step.region; }) region = step.region;
     PlannedOperation p;
-    if (s.region >= 0) p.region = static_cast<int>(first_region) + s.region;
-    p.depth = depth;
-    switch (s.kind) {
-      case plan::Step::Kind::convert: p.type = "convert_layout"; break;
-      case plan::Step::Kind::transfer: p.type = "transfer"; break;
-      case plan::Step::Kind::submit: p.type = "submit"; break;
-      case plan::Step::Kind::wait: p.type = "wait"; break;
-      default: p.type = s.op->type_name();
+    p.depth = of.depth;
+    if (region >= 0) p.region = static_cast<int>(of.first_region) + region;
+    if constexpr (std::is_base_of_v<plan::Call, One>) {
+      p.type = step.op->type_name();
+      p.name = step.op->name;
     }
-    p.device = s.device != nullptr ? std::string(s.device->name()) : "executor";
-    if (s.op != nullptr) p.name = s.op->name;
-    if (s.kind == plan::Step::Kind::convert) {
-      const plan::Place& from = plan.places[static_cast<size_t>(s.in[0])];
-      const plan::Place& to = plan.places[static_cast<size_t>(s.out[0])];
-      if (const ir::Value* v = values.of(s.in[0])) p.name = v->name;
-      p.note = !(from.type == to.type)    ? "pixels to planes"
-               : from.layout == to.layout ? "copy"
-                                          : cat(kernel::to_string(from.layout), " to ", kernel::to_string(to.layout));
-    }
-    if (s.kind == plan::Step::Kind::transfer) {
-      const plan::Place& from = plan.places[static_cast<size_t>(s.in[0])];
-      const plan::Place& to = plan.places[static_cast<size_t>(s.out[0])];
-      p.bytes = bytes(from);
-      p.note = cat(p.bytes, " bytes ", to.device != nullptr ? "to " : "from ", p.device);
-      const ir::Value* v = values.of(s.in[0]);
-      if (plan.pending != nullptr && to.device == nullptr)
-        p.reason = cat("the plan ends at '", plan.pending->name, "' (", plan.pending->type_name(),
-                       "), whose shapes depend on values");
-      if (v != nullptr) {
-        p.name = v->name;
-        if (plan.decision != nullptr)
-          if (auto at = plan.decision->reasons.find({v, to.device == nullptr});
-              at != plan.decision->reasons.end() && !at->second.empty())
-            p.reason = at->second;
-      }
-    } else if (s.kind == plan::Step::Kind::submit) {
-      p.note = cat(plan.regions[static_cast<size_t>(s.region)].steps.size(), " steps in one submission");
-    }
-    if (s.choice && s.op != nullptr) {
-      p.kernel = s.choice->kernel;
-      p.note = s.choice->note;
-      if (s.kind == plan::Step::Kind::placed)
-        p.note = s.choice->cuts.empty() ? "no copy: its inputs are made in place" : "no copy: parts of its input";
-      else
-        p.estimated_seconds = seconds_of(s);
-      for (const ir::Epilogue& e : s.op->epilogue) p.fused.push_back(e.origin);
-      p.chosen_by = plan::to_string(s.by);
-      if (s.measurement) {
-        p.shape = s.measurement->shape;
-        p.kernel_by_rule = s.measurement->by_rule;
-        for (const plan::KernelTime& t : s.measurement->times) p.candidates.push_back({t.kernel, t.seconds});
-      }
-    }
-    if (s.op != nullptr) add_bids(s, p);
-    if (s.op != nullptr && s.choice && options_.pinned_device)
-      if (const kernel::Device* pin = options_.pinned_device(*s.op);
-          pin != nullptr && pin != s.device && !plan::refusal_of(s, *pin).empty())
-        refused_.add(*pin, s);
-    for (const plan::Refusal& r : s.refusals) p.refusals.push_back(cat(r.device, ": ", r.reason));
-    for (int o : s.out) p.outputs.push_back(cat(plan.places[static_cast<size_t>(o)].type));
-    if (!s.out.empty()) p.layout = kernel::to_string(plan.places[static_cast<size_t>(s.out[0])].layout);
+    p.device = region >= 0 ? std::string(of.region(region).device->name()) : "executor";
+    describe(of, step, p);
+    for (int o : plan::writes_of(of.plan, step)) p.outputs.push_back(cat(of.place(o).type));
+    if (const auto out = plan::writes_of(of.plan, step); !out.empty())
+      p.layout = kernel::to_string(of.place(out[0]).layout);
     if (times_ != nullptr)
-      if (auto it = times_->find(&s); it != times_->end()) {
+      if (auto it = times_->find(host); it != times_->end()) {
         p.measured_seconds = it->second.first;
         p.runs = it->second.second;
       }
     out_.operations.push_back(std::move(p));
-    for (const auto& cache : s.blocks)
-      if (cache) {
-        auto inner = cache->snapshot();
+    if constexpr (std::is_base_of_v<plan::Control, One>)
+      for (const auto& cache : step.blocks) {
+        const auto inner = cache->snapshot();
         if (!inner.empty())
-          add(*inner.front(), depth + 1);
+          add(*inner.front(), of.depth + 1);
         else
           out_.complete = false;
       }
+  }
+
+  void describe(const Of&, const plan::Run& step, PlannedOperation& p) {
+    describe_kernel(step, p);
+    p.note = step.choice->note;
+    p.estimated_seconds = seconds_of(step);
+  }
+  void describe(const Of&, const plan::Placed& step, PlannedOperation& p) {
+    describe_kernel(step, p);
+    p.note = step.choice->cuts.empty() ? "no copy: its inputs are made in place" : "no copy: parts of its input";
+  }
+  static void describe(const Of& of, const plan::Convert& step, PlannedOperation& p) {
+    describe_conversion(of, step.from, step.to, p);
+  }
+  static void describe(const Of& of, const plan::DeviceConvert& step, PlannedOperation& p) {
+    describe_conversion(of, step.from, step.to, p);
+  }
+  static void describe(const Of&, const plan::Control&, PlannedOperation&) {}
+  static void describe(const Of& of, const plan::Upload& step, PlannedOperation& p) {
+    describe_transfer(of, of.region(step.region).uploads[step.index], true, p);
+  }
+  static void describe(const Of& of, const plan::Download& step, PlannedOperation& p) {
+    describe_transfer(of, of.region(step.region).downloads[step.index], false, p);
+  }
+  static void describe(const Of& of, const plan::Launch& step, PlannedOperation& p) {
+    p.type = "submit";
+    const auto& steps = of.region(step.region).steps;
+    const auto count = std::count_if(
+        steps.begin(), steps.end(), [](const plan::RegionStep& s) { return !std::holds_alternative<plan::Placed>(s); });
+    p.note = cat(count, " steps in one submission");
+  }
+  static void describe(const Of&, const plan::Wait&, PlannedOperation& p) { p.type = "wait"; }
+
+  void describe_kernel(const plan::KernelCall& step, PlannedOperation& p) {
+    p.device = step.device->name();
+    p.kernel = step.choice->kernel;
+    for (const ir::Epilogue& e : step.op->epilogue) p.fused.push_back(e.origin);
+    p.chosen_by = plan::to_string(step.by);
+    if (step.measurement) {
+      p.shape = step.measurement->shape;
+      p.kernel_by_rule = step.measurement->by_rule;
+      for (const plan::KernelTime& t : step.measurement->times) p.candidates.push_back({t.kernel, t.seconds});
+    }
+    add_bids(step, p);
+    if (options_.pinned_device)
+      if (const kernel::Device* pin = options_.pinned_device(*step.op);
+          pin != nullptr && pin != step.device && !plan::refusal_of(step, *pin).empty())
+        refused_.add(*pin, step);
+    for (const plan::Refusal& r : step.refusals) p.refusals.push_back(cat(r.device, ": ", r.reason));
+  }
+
+  static void describe_conversion(const Of& of, int from, int to, PlannedOperation& p) {
+    const plan::Place &a = of.place(from), &b = of.place(to);
+    p.type = "convert_layout";
+    if (const ir::Value* v = of.values.of(from)) p.name = v->name;
+    p.note = !(a.type == b.type)    ? "pixels to planes"
+             : a.layout == b.layout ? "copy"
+                                    : cat(kernel::to_string(a.layout), " to ", kernel::to_string(b.layout));
+  }
+
+  static void describe_transfer(const Of& of, const plan::Crossing& c, bool is_upload, PlannedOperation& p) {
+    const plan::Plan& plan = of.plan;
+    p.type = "transfer";
+    p.bytes = bytes(of.place(c.from));
+    p.note = cat(p.bytes, " bytes ", is_upload ? "to " : "from ", p.device);
+    if (!plan.is_complete() && !is_upload)
+      p.reason = cat("the plan ends at '", plan.pending_op().name, "' (", plan.pending_op().type_name(),
+                     "), whose shapes depend on values");
+    const ir::Value* v = of.values.of(c.from);
+    if (v == nullptr) return;
+    p.name = v->name;
+    if (plan.decision == nullptr) return;
+    if (auto at = plan.decision->reasons.find({v, !is_upload});
+        at != plan.decision->reasons.end() && !at->second.empty())
+      p.reason = at->second;
   }
 
   ComputePlan& out_;

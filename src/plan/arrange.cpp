@@ -54,19 +54,25 @@ Status Arranger::arrange_pending() {
   for (int i : plan_->inputs)
     if (place(i).device != nullptr)
       return fail(ErrorCode::internal, "a plan with states in the memory of a device ends at '", op.op->name, "'");
-  Step& step = plan_->pending_step;
+  Control step;
   step.op = op.op;
   step.in = homes(op.in);
   step.first_arg = op.first;
-  plan_->pending = op.op;
-  plan_->pending_runs_first = resolved_.pending_runs_first;
   plan_->continuations = std::make_unique<PlanCache>();
   for (int& i : step.in)
     if (!resolved_.pending_runs_first || place(i).type.is_tensor()) i = MOKA_TRY(on_host(i));
   for (const ir::Value* v : used_from(*plan_->block, *op.op)) MOKA_TRY(return_to_host(v));
   MOKA_TRY(write_states(false));
   close_region();
-  return resolved_.pending_runs_first ? plan_blocks(op, step) : Status{};
+  const bool is_loop = op.op->type_name() == "while_loop";
+  if (resolved_.pending_runs_first) MOKA_TRY(plan_blocks(op, is_loop, step));
+  if (!resolved_.pending_runs_first)
+    plan_->pending = Infer{std::move(step)};
+  else if (is_loop)
+    plan_->pending = Loop{std::move(step)};
+  else
+    plan_->pending = Cond{std::move(step)};
+  return {};
 }
 
 Status Arranger::finish_outputs() {
@@ -87,12 +93,9 @@ Status Arranger::finish_outputs() {
       Place copy;
       copy.type = place(i).type;
       if (object) copy.storage = Storage::object;
-      Step s;
-      s.kind = Step::Kind::convert;
-      s.in = {i};
+      const int from = i;
       i = add_place(std::move(copy));
-      s.out = {i};
-      add_step(std::move(s));
+      add_step(Convert{from, i});
     }
     plan_->outputs.push_back(i);
   }
@@ -103,12 +106,14 @@ Status Arranger::finish_outputs() {
 
 void Arranger::find_planes() {
   const auto is_read = [&](int input) {
-    if (!plan_->is_complete()) return true;
     const auto reads = [&](int i) { return place(i).root == input; };
-    return std::any_of(plan_->outputs.begin(), plan_->outputs.end(), reads) ||
-           std::any_of(plan_->steps.begin(), plan_->steps.end(), [&](const Step& s) {
-             return s.blocks[0] != nullptr || std::any_of(s.in.begin(), s.in.end(), reads);
-           });
+    bool found = !plan_->is_complete() || std::any_of(plan_->outputs.begin(), plan_->outputs.end(), reads);
+    for_each_step(*plan_, [&](int, const auto& step, int) {
+      const auto in = reads_of(*plan_, step);
+      found |=
+          std::is_base_of_v<Control, std::remove_cvref_t<decltype(step)>> || std::any_of(in.begin(), in.end(), reads);
+    });
+    return found;
   };
   for (PixelInput& p : plan_->pixels) p.planes_read = is_read(plan_->inputs[p.input]);
 }
@@ -140,16 +145,18 @@ Result<std::shared_ptr<const Plan>> Arranger::run() {
     if (p.storage == Storage::arena && p.type.is_tensor())
       p.bytes = MOKA_TRY(kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout));
   if (options_.reuse_buffers) place_parts(*plan_);
-  find_regions(*plan_);
-  find_lifetimes(*plan_, plan_->pending);
-  if (options_.reuse_buffers) share_in_place(*plan_);
+  find_lifetimes(*plan_);
+  if (options_.reuse_buffers) {
+    share_in_place(*plan_);
+    find_lifetimes(*plan_);
+  }
   find_planes();
-  MOKA_TRY(assign_memory(*plan_, scratch_, options_));
+  MOKA_TRY(assign_memory(*plan_, options_));
   MOKA_TRY(check(*plan_));
   if (options_.prepare_late && plan_->parent == nullptr) plan_->late = LatePreparation::take(preparations_, options_);
   MOKA_TRY(prepare_kernels(preparations_, options_));
   plan_->folded = count_folded(resolved_);
-  const auto has_blocks = [](const Step& s) { return s.blocks[0] != nullptr; };
+  const auto has_blocks = [](const Step& s) { return control_of(s) != nullptr; };
   if (plan_->is_complete() && std::none_of(plan_->steps.begin(), plan_->steps.end(), has_blocks))
     plan_->resolved.reset();
   return std::shared_ptr<const Plan>(plan_);

@@ -37,7 +37,8 @@ class Arranger {
   Place& place(int i) { return plan_->places[static_cast<size_t>(i)]; }
   int add_place(Place p);
   int add_result(int value, Layout layout);
-  void add_step(Step s, size_t scratch = 0);
+  void add_step(Step s) { plan_->steps.push_back(std::move(s)); }
+  Region& region(int r) { return plan_->regions[static_cast<size_t>(r)]; }
   void add_inputs();
   /// The place of a value of Resolved.
   int home(int value);
@@ -51,15 +52,15 @@ class Arranger {
   Status arrange_call(size_t n);
   Status arrange_control(const ResolvedOp& op);
   Status arrange_pending();
-  /// Plans the blocks of a control flow step.
-  Status plan_blocks(const ResolvedOp& op, Step& step);
+  /// Plans the blocks of control flow.
+  Status plan_blocks(const ResolvedOp& op, bool is_loop, Control& step);
   std::vector<Layout> layouts(std::span<const int> in, const Device* memory);
-  Result<std::shared_ptr<kernel::KernelChoice>> choose(size_t n, std::span<const int> in, Step& step);
+  Result<std::shared_ptr<kernel::KernelChoice>> choose(size_t n, std::span<const int> in, KernelCall& step);
   Result<ChosenKernel> choose_on_host(size_t n, std::span<const int> in);
-  void add_preparation(const ir::Op& op, const Step& step, std::shared_ptr<kernel::KernelChoice> choice,
-                       std::span<const int> in);
+  void add_preparation(const KernelCall& step, std::shared_ptr<kernel::KernelChoice> choice, std::span<const int> in);
   Status convert_inputs(const kernel::KernelChoice& choice, const Device* memory, std::vector<int>& in);
-  Status add_results(const ResolvedOp& op, const kernel::KernelChoice& choice, std::span<const int> in, Step& step);
+  /// Makes the places of the results. `cut`: they are parts of the inputs.
+  Status add_results(const ResolvedOp& op, const kernel::KernelChoice& choice, bool cut, KernelCall& step);
   bool can_cut(const kernel::KernelChoice& choice, std::span<const int> in);
   Status emit_alias(size_t n, int in);
   Status finish_outputs();
@@ -113,7 +114,6 @@ class Arranger {
   std::unordered_map<const ir::Op*, const Device*> device_of_;  ///< operations in the memory of devices
   std::map<std::tuple<int, const Device*, Layout>, int> copies_;
   std::map<int, int> prepared_;
-  std::vector<size_t> scratch_;
   std::vector<Preparation> preparations_;
   /// by place of a state: the place of the last value it was given, for states passed by value
   std::map<int, int> given_;

@@ -10,6 +10,32 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
+/// Every step names a region, an upload or a download that exists.
+Status check_regions(const Plan& plan) {
+  for (size_t s = 0; s < plan.steps.size(); s++) {
+    Status status;
+    std::visit(
+        [&]<class One>(const One& step) {
+          if constexpr (requires { step.region; }) {
+            if (step.region < 0 || step.region >= static_cast<int>(plan.regions.size())) {
+              status = fail(ErrorCode::internal, "the host's step ", s, " names region ", step.region,
+                            ", which does not exist");
+              return;
+            }
+            if constexpr (std::is_same_v<One, Upload>)
+              if (step.index >= plan.regions[static_cast<size_t>(step.region)].uploads.size())
+                status = fail(ErrorCode::internal, "region ", step.region, " has no upload ", step.index);
+            if constexpr (std::is_same_v<One, Download>)
+              if (step.index >= plan.regions[static_cast<size_t>(step.region)].downloads.size())
+                status = fail(ErrorCode::internal, "region ", step.region, " has no download ", step.index);
+          }
+        },
+        plan.steps[s]);
+    MOKA_TRY(std::move(status));
+  }
+  return {};
+}
+
 /// A range of an arena and the steps that use it.
 struct Live {
   size_t begin, end;
@@ -40,19 +66,18 @@ Status check_memory(const Plan& plan) {
     if (p.storage != Storage::arena || p.root != static_cast<int>(i) || p.last < 0 || p.bytes == 0) continue;
     live[p.device].push_back({p.offset, p.offset + p.bytes, p.first, p.last, static_cast<int>(i)});
   }
-  for (size_t i = 0; i < plan.steps.size(); i++) {
-    const Step& step = plan.steps[i];
-    const auto s = static_cast<int>(i);
-    if (!step.choice) continue;
-    auto& of = live[step.region >= 0 ? step.device : nullptr];
-    if (step.choice->scratch > 0)
-      of.push_back({step.scratch_offset, step.scratch_offset + step.choice->scratch, s, s, -1});
-    if (step.choice->thread_scratch > 0 && step.region < 0)
-      of.push_back(
-          {step.threads_offset,
-           step.threads_offset + plan.thread_step * static_cast<size_t>(step.threads - 1) + step.choice->thread_scratch,
-           s, s, -1});
-  }
+  for_each_step(plan, [&]<class One>(int s, const One& step, int region) {
+    if constexpr (std::is_same_v<One, Run>) {
+      auto& of = live[region >= 0 ? step.device : nullptr];
+      if (step.choice->scratch > 0)
+        of.push_back({step.scratch_offset, step.scratch_offset + step.choice->scratch, s, s, -1});
+      if (step.choice->thread_scratch > 0 && region < 0)
+        of.push_back({step.threads_offset,
+                      step.threads_offset + plan.thread_step * static_cast<size_t>(step.threads - 1) +
+                          step.choice->thread_scratch,
+                      s, s, -1});
+    }
+  });
   for (auto& [device, stretches] : live) {
     size_t bytes = plan.arena_bytes;
     if (device != nullptr) {
@@ -68,7 +93,7 @@ Status check_memory(const Plan& plan) {
 }
 
 /// The state of a region before a step.
-enum class RegionState : uint8_t { open, submitted, waited };
+enum class RegionState : uint8_t { open, launched, waited };
 
 class StepChecker {
  public:
@@ -80,9 +105,13 @@ class StepChecker {
   }
 
   Status run() {
-    for (size_t s = 0; s < plan_.steps.size(); s++) MOKA_TRY(step(s));
+    Status status;
+    for_each_step(plan_, [&](int s, const auto& step, int region) {
+      if (status.ok()) status = check_step(s, step, region);
+    });
+    MOKA_TRY(std::move(status));
     for (size_t r = 0; r < regions_.size(); r++)
-      if (regions_[r] == RegionState::open) return fail(ErrorCode::internal, "region ", r, " is never submitted");
+      if (regions_[r] == RegionState::open) return fail(ErrorCode::internal, "region ", r, " is never launched");
     for (int i : plan_.outputs) {
       if (!is_written(i)) return fail(ErrorCode::internal, "output place ", i, " is never written");
       if (place(i).device != nullptr)
@@ -93,65 +122,71 @@ class StepChecker {
 
  private:
   const Place& place(int i) const { return plan_.places[static_cast<size_t>(i)]; }
+  const Region& region(int r) const { return plan_.regions[static_cast<size_t>(r)]; }
   bool is_written(int i) const {
     return written_[static_cast<size_t>(i)] || written_[static_cast<size_t>(place(i).root)];
   }
 
-  Status reads(size_t s, const Step& step, size_t i, const kernel::Device* device) const {
-    const int p = step.in[i];
+  Status expect(int s, int region, RegionState expected, const char* what) const {
+    if (regions_[static_cast<size_t>(region)] == expected) return {};
+    return fail(ErrorCode::internal, "step ", s, " ", what);
+  }
+
+  Status check_state(int s, const Launch& step) {
+    MOKA_TRY(expect(s, step.region, RegionState::open, "launches a region again"));
+    regions_[static_cast<size_t>(step.region)] = RegionState::launched;
+    return {};
+  }
+  Status check_state(int s, const Wait& step) {
+    MOKA_TRY(expect(s, step.region, RegionState::launched, "waits for a region that does not run"));
+    regions_[static_cast<size_t>(step.region)] = RegionState::waited;
+    return {};
+  }
+  Status check_state(int s, const Upload& step) const {
+    MOKA_TRY(expect(s, step.region, RegionState::open, "uploads to a region that was launched"));
+    return check_crossing(s, region(step.region).uploads[step.index]);
+  }
+  Status check_state(int s, const Download& step) const {
+    MOKA_TRY(expect(s, step.region, RegionState::waited, "downloads from a region before it was waited for"));
+    return check_crossing(s, region(step.region).downloads[step.index]);
+  }
+
+  Status check_crossing(int s, const Crossing& c) const {
+    const Place &from = place(c.from), &to = place(c.to);
+    if ((from.device == nullptr) != (to.device == nullptr) && from.layout == to.layout) return {};
+    return fail(ErrorCode::internal, "step ", s, " transfers place ", c.from, " to place ", c.to,
+                ", which does not cross memories in one layout");
+  }
+
+  Status check_read(int s, int p, const kernel::Device* device) const {
     if (!is_written(p)) return fail(ErrorCode::internal, "step ", s, " reads place ", p, " before it is written");
-    if (place(p).storage == Storage::prepared || !place(p).type.is_tensor()) return {};
-    if (place(p).device != device)
-      return fail(ErrorCode::internal, "step ", s, " reads place ", p, " in another memory than it runs in");
-    if (step.choice && step.op != nullptr &&
-        !(place(p).layout == (i < step.choice->in.size() ? step.choice->in[i] : kernel::Layout{})))
-      return fail(ErrorCode::internal, "step ", s, " reads place ", p, " in another layout than it has");
+    if (place(p).storage == Storage::prepared || !place(p).type.is_tensor() || place(p).device == device) return {};
+    return fail(ErrorCode::internal, "step ", s, " reads place ", p, " in another memory than it runs in");
+  }
+
+  Status check_layouts(int s, const KernelCall& step) const {
+    for (size_t i = 0; i < step.in.size() && step.choice != nullptr; i++) {
+      const Place& p = place(step.in[i]);
+      if (p.storage == Storage::prepared || !p.type.is_tensor() ||
+          p.layout == (i < step.choice->in.size() ? step.choice->in[i] : kernel::Layout{}))
+        continue;
+      return fail(ErrorCode::internal, "step ", s, " reads place ", step.in[i], " in another layout than it has");
+    }
     return {};
   }
 
-  Status step(size_t s) {
-    const Step& step = plan_.steps[s];
-    RegionState* state = nullptr;
-    if (step.region >= 0) {
-      if (step.region >= static_cast<int>(regions_.size()))
-        return fail(ErrorCode::internal, "step ", s, " belongs to region ", step.region, ", which does not exist");
-      state = &regions_[static_cast<size_t>(step.region)];
-    }
-    const auto expect = [&](RegionState expected, const char* what) -> Status {
-      if (state != nullptr && *state == expected) return {};
-      return fail(ErrorCode::internal, "step ", s, " ", what);
-    };
-    const kernel::Device* device = nullptr;
-    switch (step.kind) {
-      case Step::Kind::submit:
-        MOKA_TRY(expect(RegionState::open, "submits a region again"));
-        *state = RegionState::submitted;
-        return {};
-      case Step::Kind::wait:
-        MOKA_TRY(expect(RegionState::submitted, "waits for a region that does not run"));
-        *state = RegionState::waited;
-        return {};
-      case Step::Kind::transfer: {
-        const Place &from = place(step.in[0]), &to = place(step.out[0]);
-        if ((from.device == nullptr) == (to.device == nullptr) || !(from.layout == to.layout))
-          return fail(ErrorCode::internal, "step ", s, " transfers place ", step.in[0], " to place ", step.out[0],
-                      ", which does not cross memories in one layout");
-        MOKA_TRY(to.device != nullptr
-                     ? expect(RegionState::open, "uploads to a region that was submitted")
-                     : expect(RegionState::waited, "downloads from a region before it was waited for"));
-        device = from.device;
-        break;
-      }
-      case Step::Kind::placed: device = step.in.empty() ? nullptr : place(step.out[0]).device; break;
-      default:
-        if (step.region >= 0) {
-          MOKA_TRY(expect(RegionState::open, "belongs to a region that was submitted"));
-          device = plan_.regions[static_cast<size_t>(step.region)].device;
-        }
-    }
-    for (size_t i = 0; i < step.in.size(); i++) MOKA_TRY(reads(s, step, i, device));
-    for (int i : step.out) {
-      if (step.kind != Step::Kind::transfer && place(i).type.is_tensor() && place(i).device != device)
+  template <class One>
+  Status check_step(int s, const One& step, int r) {
+    constexpr bool crosses = std::is_same_v<One, Upload> || std::is_same_v<One, Download>;
+    const auto reads = reads_of(plan_, step), writes = writes_of(plan_, step);
+    const kernel::Device* device = r < 0 ? nullptr : region(r).device;
+    if constexpr (requires { step.region; }) MOKA_TRY(check_state(s, step));
+    if constexpr (crosses) device = place(reads[0]).device;
+    if constexpr (std::is_same_v<One, Placed>) device = writes.empty() ? nullptr : place(writes[0]).device;
+    for (int i : reads) MOKA_TRY(check_read(s, i, device));
+    if constexpr (std::is_base_of_v<KernelCall, One>) MOKA_TRY(check_layouts(s, step));
+    for (int i : writes) {
+      if (!crosses && place(i).type.is_tensor() && place(i).device != device)
         return fail(ErrorCode::internal, "step ", s, " writes place ", i, " in another memory than it runs in");
       written_[static_cast<size_t>(i)] = written_[static_cast<size_t>(place(i).root)] = true;
     }
@@ -166,6 +201,7 @@ class StepChecker {
 }  // namespace
 
 Status check(const Plan& plan) {
+  MOKA_TRY(check_regions(plan));
   MOKA_TRY(check_memory(plan));
   return StepChecker(plan).run();
 }

@@ -2,25 +2,23 @@
 
 namespace moka::plan {
 
-Status Arranger::plan_blocks(const ResolvedOp& op, Step& step) {
-  const bool loop = op.op->type_name() == "while_loop";
-  step.kind = loop ? Step::Kind::loop : Step::Kind::cond;
+Status Arranger::plan_blocks(const ResolvedOp& op, bool is_loop, Control& step) {
   std::vector<ir::Type> vars;
-  if (loop)
+  if (is_loop)
     for (int v : op.in) vars.push_back(resolved_.at(v).type);
   for (size_t b = 0; b < 2; b++) {
     step.blocks[b] = std::make_shared<PlanCache>();
     if (op.blocks[b] == nullptr) continue;
-    auto plan = step.blocks[b]->get(vars, options_,
-                                    [&] { return plan_resolved(op.blocks[b], plan_.get(), options_, loop && b == 1); });
+    auto plan = step.blocks[b]->get(
+        vars, options_, [&] { return plan_resolved(op.blocks[b], plan_.get(), options_, is_loop && b == 1); });
     // A branch that no device runs is an error when it is taken.
-    if (!plan.ok() && (loop || plan.error().code() == ErrorCode::out_of_budget)) return std::move(plan).error();
+    if (!plan.ok() && (is_loop || plan.error().code() == ErrorCode::out_of_budget)) return std::move(plan).error();
   }
   return {};
 }
 
 Status Arranger::arrange_control(const ResolvedOp& op) {
-  Step step;
+  Control step;
   step.op = op.op;
   step.in = homes(op.in);
   step.first_arg = op.first;
@@ -33,9 +31,13 @@ Status Arranger::arrange_control(const ResolvedOp& op) {
     step.in.push_back(home(v));
   }
   close_region();
-  MOKA_TRY(plan_blocks(op, step));
+  const bool is_loop = op.op->type_name() == "while_loop";
+  MOKA_TRY(plan_blocks(op, is_loop, step));
   for (int v : op.out) step.out.push_back(add_result(v, {}));
-  add_step(std::move(step));
+  if (is_loop)
+    add_step(Loop{std::move(step)});
+  else
+    add_step(Cond{std::move(step)});
   return {};
 }
 

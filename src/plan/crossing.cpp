@@ -59,24 +59,20 @@ Result<int> Arranger::convert(int i, Layout layout) {
   to.type = place(i).type;
   to.layout = layout;
   to.device = place(i).device;
-  Step s;
-  s.kind = Step::Kind::convert;
   if (const Device* device = to.device; device != nullptr) {
     auto choice = conversion(*device, to.type, place(i).layout, layout);
     if (choice == nullptr) {
       const int there = MOKA_TRY(available_in(i, nullptr, layout));
       return available_in(there, device, layout);
     }
-    s.region = to.region = region_of(*device);
-    s.device = device;
-    s.choice = std::move(choice);
-  } else if (MOKA_TRY(kernel::storage_bytes(to.type.dtype(), to.type.shape(), layout)) > kParallelBytes) {
-    s.threads = options_.threads;
+    to.region = region_of(*device);
+    const int out = add_place(std::move(to));
+    region(open_).steps.emplace_back(DeviceConvert{i, out, std::move(choice)});
+    return out;
   }
-  s.in = {i};
-  s.out = {add_place(std::move(to))};
-  const int out = s.out[0];
-  add_step(std::move(s));
+  const size_t bytes = MOKA_TRY(kernel::storage_bytes(to.type.dtype(), to.type.shape(), layout));
+  const int out = add_place(std::move(to));
+  add_step(Convert{i, out, bytes > kParallelBytes ? options_.threads : 1});
   return out;
 }
 
@@ -96,20 +92,13 @@ int Arranger::upload_pixels(int i, const Device& device, std::unique_ptr<kernel:
   packed.storage = Storage::external;
   const int there = add_upload(add_place(std::move(packed)), device);
   const auto input = std::find(plan_->inputs.begin(), plan_->inputs.end(), i) - plan_->inputs.begin();
-  plan_->pixels.push_back({static_cast<size_t>(input), plan_->steps.back().in[0]});
+  plan_->pixels.push_back({static_cast<size_t>(input), region(open_).uploads.back().from});
   Place planes;
   planes.type = place(i).type;
   planes.device = &device;
   planes.region = open_;
-  Step s;
-  s.kind = Step::Kind::convert;
-  s.region = open_;
-  s.device = &device;
-  s.choice = std::move(unpacks);
-  s.in = {there};
   const int out = add_place(std::move(planes));
-  s.out = {out};
-  add_step(std::move(s));
+  region(open_).steps.emplace_back(DeviceConvert{there, out, std::move(unpacks)});
   copies_[std::tuple(out, nullptr, Layout{})] = i;
   return out;
 }
@@ -137,14 +126,8 @@ int Arranger::add_upload(int i, const Device& device) {
   p.device = &device;
   p.region = region_of(device);
   const int out = add_place(std::move(p));
-  plan_->regions.back().uploads.push_back(out);
-  Step s;
-  s.kind = Step::Kind::transfer;
-  s.region = open_;
-  s.device = &device;
-  s.in = {i};
-  s.out = {out};
-  add_step(std::move(s));
+  add_step(Upload{open_, region(open_).uploads.size()});
+  region(open_).uploads.push_back({i, out});
   copies_[std::tuple(out, nullptr, place(i).layout)] = i;
   return out;
 }
@@ -177,26 +160,19 @@ Result<int> Arranger::download(int i) {
   const Device* device = place(i).device;
   // A state is not written by a region before its end.
   const bool is_state = place(i).storage == Storage::external;
-  const int region = is_state ? region_of(*device) : place(i).region;
-  if (region < 0) return fail(ErrorCode::internal, "a constant of device '", device->name(), "' is read by the host");
-  if (region == open_) close_region();
-  Step s;
-  s.region = region;
-  s.device = device;
-  if (!waited_[static_cast<size_t>(region)]) {
-    waited_[static_cast<size_t>(region)] = true;
-    s.kind = Step::Kind::wait;
-    add_step(s);
+  const int r = is_state ? region_of(*device) : place(i).region;
+  if (r < 0) return fail(ErrorCode::internal, "a constant of device '", device->name(), "' is read by the host");
+  if (r == open_) close_region();
+  if (!waited_[static_cast<size_t>(r)]) {
+    waited_[static_cast<size_t>(r)] = true;
+    add_step(Wait{r});
   }
-  plan_->regions[static_cast<size_t>(region)].downloads.push_back(i);
   Place p;
   p.type = place(i).type;
   p.layout = place(i).layout;
-  s.kind = Step::Kind::transfer;
-  s.in = {i};
   const int out = add_place(std::move(p));
-  s.out = {out};
-  add_step(std::move(s));
+  add_step(Download{r, region(r).downloads.size()});
+  region(r).downloads.push_back({i, out});
   copies_[std::tuple(out, device, place(i).layout)] = i;
   return out;
 }
@@ -210,7 +186,7 @@ Status Arranger::return_to_host(const ir::Value* v) {
 }
 
 int Arranger::region_of(const Device& device) {
-  if (open_ >= 0 && plan_->regions[static_cast<size_t>(open_)].device == &device) return open_;
+  if (open_ >= 0 && region(open_).device == &device) return open_;
   close_region();
   open_ = static_cast<int>(plan_->regions.size());
   plan_->regions.push_back({&device});
@@ -220,11 +196,7 @@ int Arranger::region_of(const Device& device) {
 
 void Arranger::close_region() {
   if (open_ < 0) return;
-  Step s;
-  s.kind = Step::Kind::submit;
-  s.region = open_;
-  s.device = plan_->regions[static_cast<size_t>(open_)].device;
-  add_step(std::move(s));
+  add_step(Launch{open_});
   open_ = -1;
 }
 

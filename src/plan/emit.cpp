@@ -38,7 +38,7 @@ Result<ChosenKernel> Arranger::choose_on_host(size_t n, std::span<const int> in)
   return MOKA_TRY(claim_in(resolved_, op, std::move(actual), hosts_for(claims_, *op.op, options_), options_)).kernel;
 }
 
-Result<std::shared_ptr<kernel::KernelChoice>> Arranger::choose(size_t n, std::span<const int> in, Step& step) {
+Result<std::shared_ptr<kernel::KernelChoice>> Arranger::choose(size_t n, std::span<const int> in, KernelCall& step) {
   const ir::Op& op = *resolved_.ops[n].op;
   const OpClaims& claims = claims_.ops[n];
   std::vector<Refusal> refusals;
@@ -69,10 +69,10 @@ Result<std::shared_ptr<kernel::KernelChoice>> Arranger::choose(size_t n, std::sp
   return std::move(chosen.choice);
 }
 
-void Arranger::add_preparation(const ir::Op& op, const Step& step, std::shared_ptr<kernel::KernelChoice> choice,
+void Arranger::add_preparation(const KernelCall& step, std::shared_ptr<kernel::KernelChoice> choice,
                                std::span<const int> in) {
   if (!choice->prepare) return;
-  Preparation& p = preparations_.emplace_back(Preparation{&op, step.device, std::move(choice), {}});
+  Preparation& p = preparations_.emplace_back(Preparation{step.op, step.device, std::move(choice), {}});
   for (int i : in) {
     const Place& from = place(i);
     if (from.storage != Storage::constant)
@@ -92,24 +92,21 @@ Status Arranger::convert_inputs(const kernel::KernelChoice& choice, const Device
   return {};
 }
 
-Status Arranger::add_results(const ResolvedOp& op, const kernel::KernelChoice& choice, std::span<const int> in,
-                             Step& step) {
+Status Arranger::add_results(const ResolvedOp& op, const kernel::KernelChoice& choice, bool cut, KernelCall& step) {
   const Device* memory = step.device->memory() != nullptr ? step.device : nullptr;
-  const bool cut = can_cut(choice, in);
-  if (memory != nullptr && !cut) step.region = region_of(*memory);
+  const int region = memory != nullptr && !cut ? region_of(*memory) : -1;
   for (size_t i = 0; i < op.out.size(); i++) {
     step.out.push_back(add_result(op.out[i], i < choice.out.size() ? choice.out[i] : Layout{}));
     Place& out = place(step.out.back());
     out.device = memory;
-    out.region = step.region;
+    out.region = region;
     if (!cut) continue;
-    const Place& whole = place(in[static_cast<size_t>(choice.cuts[i].in)]);
+    const Place& whole = place(step.in[static_cast<size_t>(choice.cuts[i].in)]);
     place_in(out, whole, choice.cuts[i].offset);
     out.region = whole.region;
   }
-  if (cut) step.kind = Step::Kind::placed;
   if (memory != nullptr) return {};
-  if (step.out.size() == 1) write_in_state(op, choice, in, step.out[0]);
+  if (step.out.size() == 1) write_in_state(op, choice, step.in, step.out[0]);
   if (choice.epilogues < op.op->epilogue.size() && !choice.out.empty() && !choice.out[0].is_row_major())
     return fail(ErrorCode::internal, "kernel ", choice.kernel, " leaves fused functions in layout ",
                 to_string(choice.out[0]));
@@ -121,17 +118,26 @@ Status Arranger::arrange_call(size_t n) {
   std::vector<int> in = homes(op.in);
   if (on_state(op, in)) return {};
   if (options_.reuse_buffers && op.is_alias) return emit_alias(n, in[0]);
-  Step step;
+  KernelCall step;
   step.op = op.op;
-  std::shared_ptr<kernel::KernelChoice> choice = MOKA_TRY(choose(n, in, step));
-  add_preparation(*op.op, step, choice, in);
-  MOKA_TRY(convert_inputs(*choice, step.device->memory() != nullptr ? step.device : nullptr, in));
-  MOKA_TRY(add_results(op, *choice, in, step));
-  const size_t scratch = choice->scratch;
-  step.in = std::move(in);
   step.first_arg = op.first;
-  step.choice = std::move(choice);
-  add_step(std::move(step), scratch);
+  std::shared_ptr<kernel::KernelChoice> choice = MOKA_TRY(choose(n, in, step));
+  step.choice = choice;
+  add_preparation(step, choice, in);
+  const Device* memory = step.device->memory() != nullptr ? step.device : nullptr;
+  MOKA_TRY(convert_inputs(*choice, memory, in));
+  step.in = std::move(in);
+  const bool cut = can_cut(*choice, step.in);
+  MOKA_TRY(add_results(op, *choice, cut, step));
+  const bool is_in_region = memory != nullptr && open_ >= 0 && region(open_).device == memory;
+  if (is_in_region && cut)
+    region(open_).steps.emplace_back(Placed{std::move(step)});
+  else if (is_in_region)
+    region(open_).steps.emplace_back(Run{std::move(step)});
+  else if (cut)
+    add_step(Placed{std::move(step)});
+  else
+    add_step(Run{std::move(step)});
   return {};
 }
 

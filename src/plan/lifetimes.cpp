@@ -6,76 +6,105 @@
 
 namespace moka::plan {
 
-void find_regions(Plan& plan) {
-  for (Region& r : plan.regions) r.first = INT_MAX, r.steps.clear();
-  for (size_t s = 0; s < plan.steps.size(); s++) {
-    const Step& step = plan.steps[s];
-    if (step.region < 0) continue;
-    Region& r = plan.regions[static_cast<size_t>(step.region)];
-    const auto at = static_cast<int>(s);
-    r.first = std::min(r.first, at);
-    if (step.kind == Step::Kind::submit) r.submit = at;
-    if (step.kind == Step::Kind::run || step.kind == Step::Kind::convert) r.steps.push_back(at);
-  }
-}
+namespace {
 
-bool is_state_store(const Plan& plan, const Step& step) {
-  if (step.kind != Step::Kind::convert || step.region < 0) return false;
-  const Place& to = plan.places[static_cast<size_t>(step.out[0])];
+class Lifetimes {
+ public:
+  explicit Lifetimes(Plan& plan) : plan_(plan), first_(plan.regions.size()) {}
+
+  void find() {
+    for (Place& p : plan_.places) p.first = INT_MAX, p.last = -1;
+    int region = -1;  // whose steps are visited
+    for_each_step(plan_, [&]<class One>(int s, const One& step, int r) {
+      if (r >= 0 && r != region) first_[static_cast<size_t>(r)] = s;
+      region = r;
+      for (int i : reads_of(plan_, step)) touch(i, s);
+      if constexpr (std::is_same_v<One, DeviceConvert>) {
+        // Storing to a state does not extend its lifetime: the state is only read before.
+        if (!is_state_store(plan_, step)) touch(step.to, s);
+      } else {
+        for (int i : writes_of(plan_, step)) touch(i, s);
+      }
+      cross(s, step);
+    });
+    for (const Region& r : plan_.regions) keep_for_joined(r);
+    const int end = count_steps(plan_);
+    for (int i : plan_.outputs) touch(i, end);
+    if (plan_.is_complete()) return;
+    for (int i : call_of(*plan_.pending)->in) touch(i, end);
+    for (const ir::Value* v : used_from(*plan_.block, plan_.pending_op()))
+      if (auto it = plan_.place_of.find(v); it != plan_.place_of.end()) touch(it->second, end);
+  }
+
+ private:
+  Region& region(int r) { return plan_.regions[static_cast<size_t>(r)]; }
+
+  void touch(int i, int step) {
+    Place& r = plan_.places[static_cast<size_t>(plan_.places[static_cast<size_t>(i)].root)];
+    r.first = std::min(r.first, step);
+    r.last = std::max(r.last, step);
+  }
+
+  template <class One>
+  void cross(int s, const One& step) {
+    if constexpr (std::is_same_v<One, Launch>) {
+      const Region& r = region(step.region);
+      if (r.steps.empty()) first_[static_cast<size_t>(step.region)] = s;
+      for (const Crossing& c : r.uploads) touch(c.to, first_[static_cast<size_t>(step.region)]);
+      for (const Crossing& c : r.downloads) touch(c.from, s);
+      running_.push_back(step.region);
+    } else if constexpr (std::is_same_v<One, Wait>) {
+      // A queue runs its regions in order, so regions before a finished one are finished too.
+      std::erase_if(running_,
+                    [&](int r) { return r <= step.region && region(r).device == region(step.region).device; });
+    } else if constexpr (std::is_same_v<One, Upload>) {
+      // When host and device share memory, an upload is written at once, while other regions may still run.
+      const Region& to = region(step.region);
+      for (int r : running_)
+        if (region(r).device == to.device) touch(to.uploads[step.index].to, first_[static_cast<size_t>(r)]);
+    }
+  }
+
+  /// A device that computes an operation while its result is read needs its inputs until then.
+  void keep_for_joined(const Region& r) {
+    struct Reader {
+      int number;
+      const kernel::KernelChoice* choice;
+    };
+    const int first = first_[static_cast<size_t>(&r - plan_.regions.data())];
+    std::unordered_map<int, Reader> reader;  // by place: the last one
+    const auto visit = [&](auto&& of) {
+      for (size_t k = 0; k < r.steps.size(); k++) {
+        const int s = first + static_cast<int>(k);
+        if (const Run* run = std::get_if<Run>(&r.steps[k]))
+          of(s, std::span(run->in), std::span(run->out), *run->choice);
+        else if (const DeviceConvert* convert = std::get_if<DeviceConvert>(&r.steps[k]))
+          of(s, std::span(&convert->from, 1), std::span(&convert->to, 1), *convert->choice);
+      }
+    };
+    visit([&](int s, std::span<const int> in, std::span<const int>, const kernel::KernelChoice& choice) {
+      for (int i : in) reader[i] = {s, &choice};
+    });
+    visit([&](int s, std::span<const int> in, std::span<const int> out, const kernel::KernelChoice& choice) {
+      const auto at = out.size() == 1 ? reader.find(out[0]) : reader.end();
+      if (at == reader.end() || at->second.number <= s) return;
+      if (!r.device->may_join(choice, *at->second.choice)) return;
+      for (int i : in) touch(i, at->second.number);
+    });
+  }
+
+  Plan& plan_;
+  std::vector<int> first_;    ///< by region: the number of its first step
+  std::vector<int> running_;  ///< regions
+};
+
+}  // namespace
+
+bool is_state_store(const Plan& plan, const DeviceConvert& step) {
+  const Place& to = plan.places[static_cast<size_t>(step.to)];
   return to.storage == Storage::external && to.device != nullptr;
 }
 
-void find_lifetimes(Plan& plan, const ir::Op* pending) {
-  auto& places = plan.places;
-  const int end = static_cast<int>(plan.steps.size());
-  for (Place& p : places) p.first = INT_MAX, p.last = -1;
-  auto touch = [&](int i, int step) {
-    Place& r = places[static_cast<size_t>(places[static_cast<size_t>(i)].root)];
-    r.first = std::min(r.first, step);
-    r.last = std::max(r.last, step);
-  };
-  std::vector<int> running;  // regions
-  for (int s = 0; s < end; s++) {
-    const Step& step = plan.steps[static_cast<size_t>(s)];
-    for (int i : step.in) touch(i, s);
-    // Storing to a state does not extend its lifetime: the state is only read before.
-    if (!is_state_store(plan, step))
-      for (int i : step.out) touch(i, s);
-    if (step.kind == Step::Kind::submit) running.push_back(step.region);
-    // A queue runs its regions in order, so regions before a finished one are finished too.
-    if (step.kind == Step::Kind::wait)
-      std::erase_if(running, [&](int r) {
-        return r <= step.region && plan.regions[static_cast<size_t>(r)].device == step.device;
-      });
-    // When host and device share memory, an upload is written at once, while other regions may still run.
-    if (step.kind == Step::Kind::transfer && places[static_cast<size_t>(step.out[0])].device != nullptr)
-      for (int r : running)
-        if (const Region& other = plan.regions[static_cast<size_t>(r)]; other.device == step.device)
-          touch(step.out[0], other.first);
-  }
-  // A region's inputs cross before its first step, its results after its last one.
-  for (const Region& r : plan.regions) {
-    for (int i : r.uploads) touch(i, r.first);
-    for (int i : r.downloads) touch(i, r.submit);
-  }
-  // A device that computes an operation while its result is read needs its inputs until then.
-  for (const Region& r : plan.regions) {
-    std::unordered_map<int, int> reader;  // by place: the last one
-    for (int s : r.steps)
-      for (int i : plan.steps[static_cast<size_t>(s)].in) reader[i] = s;
-    for (int s : r.steps) {
-      const Step& step = plan.steps[static_cast<size_t>(s)];
-      const auto at = step.out.size() == 1 ? reader.find(step.out[0]) : reader.end();
-      if (at == reader.end() || at->second <= s) continue;
-      if (r.device->may_join(*step.choice, *plan.steps[static_cast<size_t>(at->second)].choice))
-        for (int i : step.in) touch(i, at->second);
-    }
-  }
-  for (int i : plan.outputs) touch(i, end);
-  if (pending == nullptr) return;
-  for (int i : plan.pending_step.in) touch(i, end);
-  for (const ir::Value* v : used_from(*plan.block, *pending))
-    if (auto it = plan.place_of.find(v); it != plan.place_of.end()) touch(it->second, end);
-}
+void find_lifetimes(Plan& plan) { Lifetimes(plan).find(); }
 
 }  // namespace moka::plan

@@ -54,50 +54,50 @@ Result<size_t> place_blocks(std::vector<Block>& blocks, size_t& unshared) {
 }
 
 /// The values and scratch that `device` holds (nullptr: the host).
-std::vector<Block> blocks_of(Plan& plan, const kernel::Device* device, std::span<const size_t> scratch_bytes,
-                             bool reuse, size_t alignment) {
+std::vector<Block> blocks_of(Plan& plan, const kernel::Device* device, bool reuse, size_t alignment) {
   std::vector<Block> blocks;
-  const int end = static_cast<int>(plan.steps.size());
+  const int end = count_steps(plan);
   for (size_t i = 0; i < plan.places.size(); i++) {
     Place& p = plan.places[i];
     if (p.storage == Storage::arena && p.device == device && p.root == static_cast<int>(i) && p.last >= 0)
       blocks.push_back({align(p.bytes, alignment), reuse ? p.first : 0, reuse ? p.last : end, &p.offset});
   }
-  for (size_t s = 0; s < scratch_bytes.size(); s++) {
-    const Step& step = plan.steps[s];
-    if (scratch_bytes[s] > 0 && (step.region >= 0 ? step.device : nullptr) == device)
-      blocks.push_back({align(scratch_bytes[s], alignment), static_cast<int>(s), static_cast<int>(s),
-                        &plan.steps[s].scratch_offset});
-  }
+  for_each_step(plan, [&]<class One>(int s, One& step, int region) {
+    if constexpr (std::is_same_v<One, Run>)
+      if (step.choice->scratch > 0 && (region >= 0 ? step.device : nullptr) == device)
+        blocks.push_back({align(step.choice->scratch, alignment), s, s, &step.scratch_offset});
+  });
   return blocks;
 }
 
 }  // namespace
 
-Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOptions& options) {
-  std::vector<Block> blocks = blocks_of(plan, nullptr, scratch_bytes, options.reuse_buffers, kBlockAlignment);
-  const int end = static_cast<int>(plan.steps.size());
+Status assign_memory(Plan& plan, const PlanOptions& options) {
+  std::vector<Block> blocks = blocks_of(plan, nullptr, options.reuse_buffers, kBlockAlignment);
+  const int end = count_steps(plan);
 
   // Each thread keeps its scratch from step to step, because memory that another thread wrote is slower to write.
   const auto threads = static_cast<size_t>(options.threads);
   size_t kept = 0;
-  for (Step& step : plan.steps) {
-    const size_t bytes = step.choice && step.region < 0 ? step.choice->thread_scratch : 0;
-    plan.thread_step = std::max(plan.thread_step, align(bytes, threads > 1 ? kPage : kBlockAlignment));
-    const auto s = static_cast<int>(&step - plan.steps.data());
-    if (threads == 1 && bytes > 0) blocks.push_back({align(bytes), s, s, &step.threads_offset});
-  }
+  for_each_step(plan, [&]<class One>(int s, One& step, int region) {
+    if constexpr (std::is_same_v<One, Run>) {
+      const size_t bytes = region < 0 ? step.choice->thread_scratch : 0;
+      plan.thread_step = std::max(plan.thread_step, align(bytes, threads > 1 ? kPage : kBlockAlignment));
+      if (threads == 1 && bytes > 0) blocks.push_back({align(bytes), s, s, &step.threads_offset});
+    }
+  });
   if (threads > 1 && plan.thread_step > 0) blocks.push_back({threads * plan.thread_step, 0, end, &kept});
 
   plan.arena_bytes = MOKA_TRY(place_blocks(blocks, plan.largest_unshared_bytes));
   for (const Region& r : plan.regions) {
     const auto same = [&](const DeviceArena& a) { return a.device == r.device; };
     if (std::any_of(plan.device_arenas.begin(), plan.device_arenas.end(), same)) continue;
-    blocks = blocks_of(plan, r.device, scratch_bytes, options.reuse_buffers, r.device->memory()->alignment());
+    blocks = blocks_of(plan, r.device, options.reuse_buffers, r.device->memory()->alignment());
     plan.device_arenas.push_back({r.device, MOKA_TRY(place_blocks(blocks, plan.largest_unshared_bytes))});
   }
   if (threads > 1)
-    for (Step& step : plan.steps) step.threads_offset = kept;
+    for (Step& step : plan.steps)
+      if (Run* run = std::get_if<Run>(&step)) run->threads_offset = kept;
   for (Place& p : plan.places) {
     const Place& r = plan.places[static_cast<size_t>(p.root)];
     p.offset = r.offset + p.delta;

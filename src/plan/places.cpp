@@ -22,11 +22,6 @@ int Arranger::add_result(int value, Layout layout) {
   return add_place(std::move(p));
 }
 
-void Arranger::add_step(Step s, size_t scratch) {
-  plan_->steps.push_back(std::move(s));
-  scratch_.push_back(scratch);
-}
-
 const ir::Value* Arranger::pooled(int p) {
   const ir::Value* v = place(p).storage == Storage::constant ? place(p).value : nullptr;
   return v != nullptr && ConstantPool::is_constant(*v) ? v : nullptr;

@@ -18,6 +18,7 @@
 #include "plan/choices.h"
 #include "plan/constants.h"
 #include "plan/resolve.h"
+#include "plan/sequence.h"
 
 namespace moka::plan {
 
@@ -51,34 +52,6 @@ struct PlanOptions {
   bool states_on_devices = false;
   /// The planes of an input that is an image; nullopt: it is not an image. Optional.
   std::function<std::optional<kernel::PlaneOrder>(const ir::Value&)> image_planes;
-};
-
-/// Where the bytes of a place are stored.
-enum class Storage : uint8_t {
-  arena,     ///< at Place::offset in the frame's arena, in the memory of Place::device
-  constant,  ///< in Place::constant
-  external,  ///< supplied when the plan starts: an input, a state (in any memory), or a place of the enclosing plan
-  object,    ///< Place::object of the frame: strings, lists, dictionaries
-  prepared,  ///< not stored: only a kernel's `prepare` reads it
-};
-
-/// One value in one plan, or a copy of it in another layout.
-struct Place {
-  const ir::Value* value = nullptr;
-  ir::Type type;
-  kernel::Layout layout;
-  const kernel::Device* device = nullptr;  ///< device whose memory holds it; nullptr: host memory
-  int region = -1;                         ///< region that writes it, on a device
-  Storage storage = Storage::arena;
-  int root = -1;      ///< place whose storage it shares; its own index when it has its own storage
-  size_t delta = 0;   ///< bytes from the start of the root's storage
-  size_t bytes = 0;   ///< size of the root's storage
-  size_t offset = 0;  ///< offset in the arena
-  int object = -1;
-  /// step that writes it first and step that reads it last; of a root, over all places that share it
-  int first = 0, last = 0;
-  ir::Tensor constant;
-  std::shared_ptr<const kernel::Buffer> buffer;  ///< holds constants of a device
 };
 
 class LatePreparation;
@@ -123,41 +96,6 @@ class PlanCache {
   std::shared_ptr<KeptPlans> kept_;
 };
 
-struct Step {
-  /// placed: nothing to do, because its inputs or outputs are parts of one value's memory. transfer: copies in[0] on
-  /// the host to out[0] on the region's device before the region is submitted, or in the other direction after the
-  /// wait.
-  enum class Kind : uint8_t { run, placed, convert, cond, loop, transfer, submit, wait };
-  Kind kind = Kind::run;
-  /// region of the step; `run` and `convert` steps with a region run on its device and not on the host
-  int region = -1;
-  const ir::Op* op = nullptr;
-  const kernel::Device* device = nullptr;
-  std::shared_ptr<const kernel::KernelChoice> choice;  ///< set for `run`, `placed`, and `convert` in a region
-  int threads = 1;                                     ///< number of threads that share its tiles
-  std::vector<int> in, out;                            ///< indices of places
-  std::vector<uint32_t> first_arg;                     ///< as in OpCall
-  /// arena offsets of the step's scratch and of its threads' scratch
-  size_t scratch_offset = 0, threads_offset = 0;
-  std::vector<Refusal> refusals;
-  ChosenBy by = ChosenBy::rule;
-  std::shared_ptr<const std::vector<Bid>> bids;    ///< set when several devices were asked
-  std::shared_ptr<const Measurement> measurement;  ///< as in ChosenKernel
-  std::shared_ptr<PlanCache> blocks[2];            ///< cond: then, else; loop: condition, body
-};
-
-/// Why the device does not run the step; "" when it was not asked or did not refuse.
-std::string refusal_of(const Step& step, const kernel::Device& device);
-
-/// Steps that a device runs as one submission.
-struct Region {
-  const kernel::Device* device = nullptr;
-  int first = 0, submit = 0;   ///< first step of any kind, and the step that submits the region
-  std::vector<int> steps;      ///< `run` and `convert` steps, in order
-  std::vector<int> uploads;    ///< places that the host writes before the submission
-  std::vector<int> downloads;  ///< places that the host reads after the wait
-};
-
 /// An image input that a device unpacks.
 struct PixelInput {
   size_t input = 0;         ///< index in Plan::inputs
@@ -195,11 +133,13 @@ class Plan {
   size_t thread_step = 0;                    ///< scratch bytes per thread
   size_t largest_unshared_bytes = 0;         ///< arena bytes without sharing, for reports
 
-  const ir::Op* pending = nullptr;  ///< the operation whose output types are not known yet
-  bool pending_runs_first = false;  ///< control flow: must run before its types are known
-  Step pending_step;                ///< step of `pending`, with its inputs and blocks
+  std::optional<Pending> pending;  ///< the operation whose output types are not known yet
   std::unique_ptr<PlanCache> continuations;
-  bool is_complete() const { return pending == nullptr; }
+  bool is_complete() const { return !pending; }
+  /// The operation of `pending`.
+  const ir::Op& pending_op() const { return *call_of(*pending)->op; }
+  /// Whether it must run before its output types are known.
+  bool pending_runs_first() const { return control_of(*pending) != nullptr; }
   std::vector<ir::Type> output_types() const;
 
   std::unordered_map<const ir::Value*, int> place_of;
@@ -221,22 +161,32 @@ Result<std::shared_ptr<const Plan>> plan_resolved(std::shared_ptr<const Resolved
 Result<std::shared_ptr<const Plan>> plan_rest(const Plan& plan, std::span<const ir::Type> outputs,
                                               const PlanOptions& options);
 
+/// Finds the value that a place of a plan holds, even if the place is a copy. The plan must outlive it.
+class CopiedValues {
+ public:
+  explicit CopiedValues(const Plan& plan);
+  /// nullptr: it holds no value, or a part of one.
+  const ir::Value* of(int place) const;
+
+ private:
+  const Plan& plan_;
+  std::vector<int> from_;  ///< by place: the place that it was copied from
+};
+
 /// Places `part` in the bytes of `whole` from `offset` on.
 void place_in(Place& part, const Place& whole, size_t offset);
 /// Puts values that are joined later into the value they are joined to, each into at most one. Steps that have nothing
 /// left to copy become `placed`. Runs before lifetimes are known.
 void place_parts(Plan& plan);
 /// Lets results take over the storage of inputs at their last use, where the kernel allows it, and results that a state
-/// is given at the end the storage of that state.
+/// is given at the end the storage of that state. Lifetimes are not known afterwards.
 void share_in_place(Plan& plan);
 /// Whether the step copies its input to a state in the memory of its device.
-bool is_state_store(const Plan& plan, const Step& step);
-/// Fills Region::steps of all regions.
-void find_regions(Plan& plan);
-/// Computes the first and last step of all places. `pending`: the operation where the plan ends early.
-void find_lifetimes(Plan& plan, const ir::Op* pending);
+bool is_state_store(const Plan& plan, const DeviceConvert& step);
+/// Computes the first and last step of all places.
+void find_lifetimes(Plan& plan);
 /// Assigns offsets to all arena places and scratch; sets arena_bytes and device_arenas. Errors: out_of_budget.
-Status assign_memory(Plan& plan, std::span<size_t> scratch_bytes, const PlanOptions& options);
+Status assign_memory(Plan& plan, const PlanOptions& options);
 /// Refuses a plan that breaks a rule. Places that live at the same time in one memory do not overlap and lie inside
 /// their arena. Everything is written before it is read, in the layout and memory of the reader, and a region's results
 /// are read after the wait. Error internal names the places.

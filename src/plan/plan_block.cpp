@@ -4,7 +4,11 @@ namespace moka::plan {
 
 size_t Plan::bytes() const {
   size_t n = sizeof *this + places.size() * (sizeof(Place) + sizeof(void*)) + steps.size() * sizeof(Step);
-  for (const Step& s : steps) n += (s.in.size() + s.out.size() + s.first_arg.size()) * sizeof(int);
+  for (const Region& r : regions) n += sizeof r + r.steps.size() * sizeof(RegionStep);
+  for_each_step(*this, [&]<class One>(int, const One& step, int) {
+    if constexpr (std::is_base_of_v<Call, One>)
+      n += (step.in.size() + step.out.size() + step.first_arg.size()) * sizeof(int);
+  });
   if (resolved != nullptr) return n + resolved->bytes(parent == nullptr ? nullptr : parent->resolved.get());
   for (const Place& p : places)
     if (p.storage == Storage::constant && p.value != nullptr && !ConstantPool::is_constant(*p.value) &&
@@ -19,11 +23,25 @@ std::vector<ir::Type> Plan::output_types() const {
   return t;
 }
 
-std::string refusal_of(const Step& step, const kernel::Device& device) {
-  for (const Refusal& r : step.refusals)
+CopiedValues::CopiedValues(const Plan& plan) : plan_(plan), from_(plan.places.size(), -1) {
+  for_each_step(plan, [&]<class One>(int, const One& step, int) {
+    if constexpr (!std::is_base_of_v<Call, One>)
+      for (int i : writes_of(plan, step)) from_[static_cast<size_t>(i)] = reads_of(plan, step)[0];
+  });
+  for (const PixelInput& p : plan.pixels) from_[static_cast<size_t>(p.place)] = plan.inputs[p.input];
+}
+
+const ir::Value* CopiedValues::of(int place) const {
+  while (place >= 0 && plan_.places[static_cast<size_t>(place)].value == nullptr)
+    place = from_[static_cast<size_t>(place)];
+  return place < 0 ? nullptr : plan_.places[static_cast<size_t>(place)].value;
+}
+
+std::string refusal_of(const KernelCall& call, const kernel::Device& device) {
+  for (const Refusal& r : call.refusals)
     if (r.device == device.name()) return r.reason;
-  if (step.bids)
-    for (const Bid& b : *step.bids)
+  if (call.bids)
+    for (const Bid& b : *call.bids)
       if (b.device == &device) return b.refusal;
   return {};
 }

@@ -12,68 +12,41 @@ class Sharer {
 
   void join() {
     for (size_t s = plan_.steps.size(); s-- > 0;) {
-      Step& step = plan_.steps[s];
-      if (step.kind != Step::Kind::run || step.choice->joins.empty()) continue;
-      size_t there = 0;
-      for (const kernel::Part& j : step.choice->joins) {
-        const int i = step.in[static_cast<size_t>(j.in)];
-        if (place(i).storage != Storage::arena || place(i).root != i || !place(i).type.is_tensor()) continue;
-        place_in(place(i), place(step.out[0]), j.offset);
-        there++;
+      join(plan_.steps[s]);
+      if (const Launch* launch = std::get_if<Launch>(&plan_.steps[s])) {
+        auto& steps = plan_.regions[static_cast<size_t>(launch->region)].steps;
+        for (size_t i = steps.size(); i-- > 0;) join(steps[i]);
       }
-      if (there == step.choice->joins.size()) step.kind = Step::Kind::placed;
     }
     flatten();
   }
 
   void take_over() {
-    for (size_t s = 0; s < plan_.steps.size(); s++) {
-      const Step& step = plan_.steps[s];
-      if (step.kind == Step::Kind::loop)
-        for (size_t i = 0; i < step.out.size(); i++) take_list(static_cast<int>(s), step.in[i], step.out[i]);
-      if (step.kind != Step::Kind::run || step.choice->in_place < 0 || step.out.size() != 1) continue;
-      if (place(step.out[0]).type.is_list()) {
-        take_list(static_cast<int>(s), step.in[static_cast<size_t>(step.choice->in_place)], step.out[0]);
-        continue;
-      }
-      const Origin in = origin(step.in[static_cast<size_t>(step.choice->in_place)]);
-      const int out = step.out[0];
-      if (origin(out).root != out) continue;
-      if (std::count_if(step.in.begin(), step.in.end(), [&](int i) { return origin(i).root == in.root; }) > 1) continue;
-      Place &a = place(in.root), &b = place(out);
-      if (a.storage != Storage::arena || b.storage != Storage::arena || a.last != static_cast<int>(s) ||
-          a.bytes < in.delta + b.bytes)
-        continue;
-      b.root = in.root;
-      b.delta = in.delta;
-      a.last = std::max(a.last, b.last);
-    }
+    for_each_step(plan_, [&]<class One>(int s, const One& step, int) {
+      if constexpr (std::is_same_v<One, Loop>)
+        for (size_t i = 0; i < step.out.size(); i++) take_list(s, step, step.in[i], step.out[i]);
+      if constexpr (std::is_same_v<One, Run>)
+        if (step.choice->in_place >= 0 && step.out.size() == 1) take_input(s, step);
+    });
     flatten();
   }
 
   /// Computes the new content of a state in the memory of the state if nothing reads the old content afterwards.
   void keep_in_states() {
-    for (size_t s = 0; s < plan_.steps.size(); s++) {
-      Step& step = plan_.steps[s];
-      if (!is_state_store(plan_, step)) continue;
-      const Origin given = origin(step.in[0]);
-      const int state = origin(step.out[0]).root;
-      Place &from = place(given.root), &to = place(state);
-      if (from.storage != Storage::arena || from.device != to.device || given.delta != 0 ||
-          !from.layout.is_row_major() || from.bytes != place(step.in[0]).bytes)
-        continue;
-      const Step& first = plan_.steps[static_cast<size_t>(from.first)];
-      const auto reads = [&](int i) { return origin(i).root == state; };
-      const bool updates = first.kind == Step::Kind::run && first.choice->in_place >= 0 &&
-                           reads(first.in[static_cast<size_t>(first.choice->in_place)]) &&
-                           std::count_if(first.in.begin(), first.in.end(), reads) == 1;
-      if (to.last > from.first || (to.last == from.first && !updates)) continue;
-      from.root = state;
-      from.storage = to.storage;
-      step.kind = Step::Kind::placed;
-      std::erase(plan_.regions[static_cast<size_t>(step.region)].steps, static_cast<int>(s));
-      to.last = std::max(to.last, from.last);
-    }
+    std::vector<const Run*> runs;  // by number of the step
+    for_each_step(plan_, [&]<class One>(int, const One& step, int) {
+      runs.push_back(nullptr);
+      if constexpr (std::is_same_v<One, Run>) runs.back() = &step;
+    });
+    std::vector<const DeviceConvert*> done;
+    for_each_step(plan_, [&]<class One>(int, const One& step, int) {
+      if constexpr (std::is_same_v<One, DeviceConvert>)
+        if (is_state_store(plan_, step) && keep_in_state(step, runs)) done.push_back(&step);
+    });
+    for (Region& r : plan_.regions)
+      std::erase_if(r.steps, [&](const RegionStep& step) {
+        return std::find(done.begin(), done.end(), std::get_if<DeviceConvert>(&step)) != done.end();
+      });
     flatten();
   }
 
@@ -83,14 +56,64 @@ class Sharer {
     size_t delta;
   };
 
+  template <class AnyStep>
+  void join(AnyStep& step) {
+    Run* const run = std::get_if<Run>(&step);
+    if (run == nullptr || run->choice->joins.empty()) return;
+    size_t there = 0;
+    for (const kernel::Part& j : run->choice->joins) {
+      const int i = run->in[static_cast<size_t>(j.in)];
+      if (place(i).storage != Storage::arena || place(i).root != i || !place(i).type.is_tensor()) continue;
+      place_in(place(i), place(run->out[0]), j.offset);
+      there++;
+    }
+    if (there != run->choice->joins.size()) return;
+    KernelCall call = std::move(*run);
+    step = Placed{std::move(call)};
+  }
+
+  /// The result of step `s` takes over the storage of an input that nothing reads later.
+  void take_input(int s, const Run& step) {
+    const int i = step.in[static_cast<size_t>(step.choice->in_place)], out = step.out[0];
+    if (place(out).type.is_list()) return take_list(s, step, i, out);
+    const Origin in = origin(i);
+    if (origin(out).root != out) return;
+    if (std::count_if(step.in.begin(), step.in.end(), [&](int k) { return origin(k).root == in.root; }) > 1) return;
+    Place &a = place(in.root), &b = place(out);
+    if (a.storage != Storage::arena || b.storage != Storage::arena || a.last != s || a.bytes < in.delta + b.bytes)
+      return;
+    b.root = in.root;
+    b.delta = in.delta;
+    a.last = std::max(a.last, b.last);
+  }
+
+  /// False: the store is still needed.
+  bool keep_in_state(const DeviceConvert& store, std::span<const Run* const> runs) {
+    const Origin given = origin(store.from);
+    const int state = origin(store.to).root;
+    Place &from = place(given.root), &to = place(state);
+    if (from.storage != Storage::arena || from.device != to.device || given.delta != 0 || !from.layout.is_row_major() ||
+        from.bytes != place(store.from).bytes)
+      return false;
+    const Run* first = runs[static_cast<size_t>(from.first)];
+    const auto reads = [&](int i) { return origin(i).root == state; };
+    const bool updates = first != nullptr && first->choice->in_place >= 0 &&
+                         reads(first->in[static_cast<size_t>(first->choice->in_place)]) &&
+                         std::count_if(first->in.begin(), first->in.end(), reads) == 1;
+    if (to.last > from.first || (to.last == from.first && !updates)) return false;
+    from.root = state;
+    from.storage = to.storage;
+    to.last = std::max(to.last, from.last);
+    return true;
+  }
+
   /// A list that has no reader after step `s` becomes its result. Filling a list then copies none of its elements.
-  void take_list(int s, int in, int out) {
+  void take_list(int s, const Call& step, int in, int out) {
     if (!place(out).type.is_list() || place(out).root != out || place(out).storage != Storage::object) return;
     const int root = origin(in).root;
     Place& a = place(root);
     if (a.last != s) return;
-    const auto& inputs = plan_.steps[static_cast<size_t>(s)].in;
-    if (std::count_if(inputs.begin(), inputs.end(), [&](int i) { return origin(i).root == root; }) > 1) return;
+    if (std::count_if(step.in.begin(), step.in.end(), [&](int i) { return origin(i).root == root; }) > 1) return;
     if (a.storage == Storage::external) {
       // A loop owns its variables, but a variable that is passed on in another one's place still has a reader.
       const auto variable = std::find(plan_.inputs.begin(), plan_.inputs.end(), root);

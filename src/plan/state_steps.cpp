@@ -46,25 +46,16 @@ void Arranger::place_states() {
 }
 
 void Arranger::copy_on(const Device& device, int from, int to) {
-  Step s;
-  s.kind = Step::Kind::convert;
-  s.region = region_of(device);
-  s.device = &device;
-  s.choice = device.convert(place(to).type.dtype(), place(to).type.shape(), {}, {}).choice;
-  s.in = {from};
-  s.out = {to};
-  if (place(to).storage == Storage::arena) place(to).region = s.region;
-  add_step(std::move(s));
+  const int r = region_of(device);
+  if (place(to).storage == Storage::arena) place(to).region = r;
+  region(r).steps.emplace_back(
+      DeviceConvert{from, to, device.convert(place(to).type.dtype(), place(to).type.shape(), {}, {}).choice});
 }
 
 Status Arranger::write_states(bool on_devices) {
   const auto copy = [&](int from, int to) {
     if (const Device* device = place(to).device; device != nullptr) return copy_on(*device, from, to);
-    Step s;
-    s.kind = Step::Kind::convert;
-    s.in = {from};
-    s.out = {to};
-    add_step(std::move(s));
+    add_step(Convert{from, to});
   };
   const auto is_now = [&](int state) { return (place(state).device != nullptr) == on_devices; };
   // Values that are stored in another state are copied out before that state is written.

@@ -135,19 +135,28 @@ void add_claim(const ResolvedOp& op, const Claim& c, std::string& out) {
   out += "\n";
 }
 
-std::string_view kind_of(const Step& s) {
-  switch (s.kind) {
-    case Step::Kind::run: return "run";
-    case Step::Kind::placed: return "placed";
-    case Step::Kind::convert: return "convert";
-    case Step::Kind::cond: return "cond";
-    case Step::Kind::loop: return "loop";
-    case Step::Kind::transfer: return "transfer";
-    case Step::Kind::submit: return "submit";
-    case Step::Kind::wait: return "wait";
-  }
-  return "?";
-}
+template <class One>
+constexpr std::string_view kKind = "";
+template <>
+constexpr std::string_view kKind<Run> = "run";
+template <>
+constexpr std::string_view kKind<Placed> = "placed";
+template <>
+constexpr std::string_view kKind<Convert> = "convert";
+template <>
+constexpr std::string_view kKind<DeviceConvert> = "convert";
+template <>
+constexpr std::string_view kKind<Cond> = "cond";
+template <>
+constexpr std::string_view kKind<Loop> = "loop";
+template <>
+constexpr std::string_view kKind<Upload> = "upload";
+template <>
+constexpr std::string_view kKind<Launch> = "launch";
+template <>
+constexpr std::string_view kKind<Wait> = "wait";
+template <>
+constexpr std::string_view kKind<Download> = "download";
 
 std::string storage_text(Storage s) {
   switch (s) {
@@ -183,13 +192,13 @@ Result<std::shared_ptr<const Resolved>> resolved_of(const Plan& plan, const Plan
   std::vector<ir::Type> types;
   const auto add = [&](int i) { types.push_back(plan.places[static_cast<size_t>(i)].type); };
   const bool continues = plan.parent != nullptr && plan.parent->block == plan.block;
-  if (!continues || plan.parent->pending_runs_first)
+  if (!continues || plan.parent->pending_runs_first())
     for (int i : plan.inputs) add(i);
   if (!continues)
     return resolve(*plan.block, types, plan.parent == nullptr ? nullptr : plan.parent->resolved.get(),
                    *options.constants);
-  const ir::Op& from = *plan.parent->pending;
-  for (size_t i = 0; i < from.output_count() && !plan.parent->pending_runs_first; i++) {
+  const ir::Op& from = plan.parent->pending_op();
+  for (size_t i = 0; i < from.output_count() && !plan.parent->pending_runs_first(); i++) {
     const auto at = plan.place_of.find(from.output(i));
     if (at == plan.place_of.end())
       return fail(ErrorCode::internal, "'", from.output(i)->name, "' has no place after '", from.name, "'");
@@ -202,18 +211,17 @@ Result<std::shared_ptr<const Resolved>> resolved_of(const Plan& plan, const Plan
 template <class Visit>
 Status for_each_plan(const Plan& plan, int depth, const std::string& title, Visit&& visit) {
   MOKA_TRY(visit(plan, depth, title));
-  const auto blocks_of = [&](const Step& s) -> Status {
-    for (size_t b = 0; b < 2; b++)
-      if (s.blocks[b] != nullptr)
-        for (const auto& inner : s.blocks[b]->snapshot())
-          MOKA_TRY(for_each_plan(*inner, depth + 1, cat("block ", b, " of '", s.op->name, "'"), visit));
+  const auto blocks_of = [&](const Control* s) -> Status {
+    for (size_t b = 0; s != nullptr && b < s->blocks.size(); b++)
+      for (const auto& inner : s->blocks[b]->snapshot())
+        MOKA_TRY(for_each_plan(*inner, depth + 1, cat("block ", b, " of '", s->op->name, "'"), visit));
     return {};
   };
-  for (const Step& s : plan.steps) MOKA_TRY(blocks_of(s));
+  for (const Step& s : plan.steps) MOKA_TRY(blocks_of(control_of(s)));
   if (plan.is_complete()) return {};
-  MOKA_TRY(blocks_of(plan.pending_step));
+  MOKA_TRY(blocks_of(control_of(*plan.pending)));
   for (const auto& rest : plan.continuations->snapshot())
-    MOKA_TRY(for_each_plan(*rest, depth, cat("after '", plan.pending->name, "'"), visit));
+    MOKA_TRY(for_each_plan(*rest, depth, cat("after '", plan.pending_op().name, "'"), visit));
   return {};
 }
 
@@ -247,19 +255,30 @@ std::string to_text(const Resolved& resolved, const Claims& claims, const Assign
 
 std::string sequence_text(const Plan& plan) {
   std::string out;
-  for (const Step& s : plan.steps) {
-    std::string text;
-    if (!s.out.empty()) text += cat(places_text(plan, s.out), " = ");
-    text += s.op != nullptr ? s.op->type_name() : s.choice != nullptr ? std::string(s.choice->kernel) : "";
-    const bool is_copy = s.op == nullptr && s.choice == nullptr;
-    if (!s.in.empty()) text += is_copy ? places_text(plan, s.in) : cat("(", places_text(plan, s.in), ")");
-    if (s.op != nullptr && s.choice != nullptr) text += cat(" by ", s.choice->kernel);
-    if (s.region >= 0) text += cat(text.empty() ? "" : ", ", "region ", s.region, " on ", s.device->name());
-    if (s.threads > 1) text += cat(", ", s.threads, " threads");
-    out += line(kind_of(s), text, 0);
-  }
-  if (plan.pending != nullptr)
-    out += line("pending", cat(plan.pending->type_name(), "(", places_text(plan, plan.pending_step.in), ")"), 0);
+  const auto where = [&](int r) {
+    return cat("region ", r, " on ", plan.regions[static_cast<size_t>(r)].device->name());
+  };
+  for_each_step(plan, [&]<class One>(int, const One& step, int region) {
+    const std::string in = places_text(plan, reads_of(plan, step)), results = places_text(plan, writes_of(plan, step));
+    std::string text = results.empty() ? "" : cat(results, " = ");
+    if constexpr (std::is_base_of_v<Call, One>) {
+      text += step.op->type_name();
+      if (!in.empty()) text += cat("(", in, ")");
+    } else if constexpr (std::is_same_v<One, DeviceConvert>) {
+      text += cat(step.choice->kernel, "(", in, ")");
+    } else {
+      text += in;
+    }
+    if constexpr (std::is_base_of_v<KernelCall, One>) text += cat(" by ", step.choice->kernel);
+    if constexpr (requires { step.region; }) text += cat(text.empty() ? "" : ", ", where(step.region));
+    if (region >= 0) text += cat(", ", where(region));
+    if constexpr (requires { step.threads; })
+      if (step.threads > 1) text += cat(", ", step.threads, " threads");
+    out += line(kKind<One>, text, 0);
+  });
+  if (plan.pending)
+    out +=
+        line("pending", cat(plan.pending_op().type_name(), "(", places_text(plan, call_of(*plan.pending)->in), ")"), 0);
   else
     out += line("output", places_text(plan, plan.outputs), 0);
   return out;

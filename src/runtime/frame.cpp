@@ -11,13 +11,17 @@
 namespace moka::runtime {
 
 using plan::Place;
-using plan::Step;
 
 namespace {
 /// A value that breaks a rule of an operation does so on every device: only failures of the device itself name it.
 Status named(Status s, const kernel::Device& device) {
   if (s.ok() || s.error().code() == ErrorCode::data) return s;
   return std::move(kernel::failed_on(device, std::move(s).error()));
+}
+
+int threads_of(const plan::Step& step) {
+  if (const plan::Run* run = std::get_if<plan::Run>(&step)) return run->threads;
+  return std::get<plan::Convert>(step).threads;
 }
 }  // namespace
 
@@ -29,7 +33,7 @@ const ir::Type& Frame::output_type(size_t i) const {
   return last_->plan_->places[static_cast<size_t>(last_->plan_->outputs[i])].type;
 }
 
-Error Frame::locate(Error e, const Step& step) const {
+Error Frame::locate(Error e, const plan::Call& step) const {
   std::string place = cat("operation '", step.op->name, "' (", step.op->type_name(), ")");
   if (e.message().starts_with(place)) return e;
   return std::move(e).in(place);
@@ -56,7 +60,7 @@ Status Frame::run_plan() {
   wait_for_regions();
   MOKA_TRY(std::move(status));
   last_ = this;
-  if (plan_->pending != nullptr) MOKA_TRY(run_pending());
+  if (!plan_->is_complete()) MOKA_TRY(run_pending());
   return {};
 }
 
@@ -68,7 +72,7 @@ Status Frame::run_steps() {
       while (s < end && status.ok()) status = run_step(s++);
     };
     if (team_ends_[s] > 0)
-      kernel::parallel_region(plan_->steps[s].threads, steps);
+      kernel::parallel_region(threads_of(plan_->steps[s]), steps);
     else
       steps();
     MOKA_TRY(std::move(status));
@@ -76,13 +80,7 @@ Status Frame::run_steps() {
   return {};
 }
 
-Status Frame::run_step(size_t s) {
-  const Step& step = plan_->steps[s];
-  if (step.region >= 0 && (step.op == nullptr || step.kind == Step::Kind::run) &&
-      (step.kind == Step::Kind::run || step.kind == Step::Kind::convert || step.kind == Step::Kind::placed))
-    return {};
-  return context_.is_timed() ? run_timed(s) : compute(s);
-}
+Status Frame::run_step(size_t s) { return context_.is_timed() ? run_timed(s) : compute(s); }
 
 Status Frame::run_timed(size_t s) {
   const int64_t start = trace::now();
@@ -96,40 +94,35 @@ Status Frame::run_timed(size_t s) {
 }
 
 Status Frame::compute(size_t s) {
-  const Step& step = plan_->steps[s];
-  StepData& data = steps_[s];
-  const auto region = static_cast<size_t>(step.region);
-  switch (step.kind) {
-    case Step::Kind::run: return run_kernel(step, data);
-    case Step::Kind::placed: break;
-    case Step::Kind::convert: {
-      const Place& from = plan_->places[static_cast<size_t>(step.in[0])];
-      const Place& to = plan_->places[static_cast<size_t>(step.out[0])];
-      if (from.layout == to.layout)
-        copy_value(to.type, data.in[0], data.out[0]);
-      else
-        launch_conversion(data.in[0], from.layout, data.out[0], to.layout, step.threads);
-      break;
-    }
-    case Step::Kind::cond: return run_cond(step, data);
-    case Step::Kind::loop: return run_loop(step, data);
-    case Step::Kind::transfer: run_transfer(step, data); break;
-    case Step::Kind::submit: {
-      Status status = named(submissions_[region]->submit(), *step.device);
-      running_[region] = status.ok();
-      has_submitted_ |= status.ok();
-      return status;
-    }
-    case Step::Kind::wait: {
-      Status status = named(submissions_[region]->wait(), *step.device);
-      running_[region] = false;
-      return status;
-    }
-  }
+  return std::visit([&](const auto& step) { return execute(step, steps_[s]); }, plan_->steps[s]);
+}
+
+Status Frame::execute(const plan::Convert& step, StepData& data) {
+  const Place& from = plan_->places[static_cast<size_t>(step.from)];
+  const Place& to = plan_->places[static_cast<size_t>(step.to)];
+  if (from.layout == to.layout)
+    copy_value(to.type, data.in[0], data.out[0]);
+  else
+    launch_conversion(data.in[0], from.layout, data.out[0], to.layout, step.threads);
   return {};
 }
 
-Status Frame::run_kernel(const Step& step, StepData& data) {
+Status Frame::execute(const plan::Launch& step, StepData&) {
+  const auto r = static_cast<size_t>(step.region);
+  Status status = named(submissions_[r]->submit(), *plan_->regions[r].device);
+  running_[r] = status.ok();
+  has_submitted_ |= status.ok();
+  return status;
+}
+
+Status Frame::execute(const plan::Wait& step, StepData&) {
+  const auto r = static_cast<size_t>(step.region);
+  Status status = named(submissions_[r]->wait(), *plan_->regions[r].device);
+  running_[r] = false;
+  return status;
+}
+
+Status Frame::execute(const plan::Run& step, StepData& data) {
   const kernel::KernelChoice& c = *step.choice;
   const kernel::KernelArgs args{data.in, data.out, arena_.get() + step.scratch_offset, &*data.call,       0,
                                 c.tiles, 0,        arena_.get() + step.threads_offset, plan_->thread_step};
@@ -153,7 +146,7 @@ void Frame::copy_value(const ir::Type& type, const ir::TensorView& from, const i
   }
 }
 
-Status Frame::check_lists(const Step& step, const StepData& data) const {
+Status Frame::check_lists(const plan::Call& step, const StepData& data) const {
   for (size_t i = 0; i < data.out.size(); i++) {
     if (!plan_->places[static_cast<size_t>(step.out[i])].type.is_list()) continue;
     const ir::List& list = data.out[i].list();

@@ -12,7 +12,7 @@
 
 namespace moka::runtime {
 
-/// Receives each step when it ends, on the thread that predicts.
+/// Receives each step of the host when it ends, on the thread that predicts.
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
@@ -99,8 +99,8 @@ class Frame {
     std::vector<ir::TensorView> in, out;
     std::vector<ir::Arg> args;
     std::optional<ir::OpCall> call;
-    size_t slot = 0, bytes = 0;  ///< of a transfer: its index in Region::uploads or downloads, and its size
-    int pixels = -1;             ///< of a transfer of a picture: its index in Plan::pixels
+    size_t bytes = 0;  ///< of an upload or download
+    int pixels = -1;   ///< of an upload of a picture: its index in Plan::pixels
   };
   /// A value of a loop whose types change from one iteration to the next.
   struct LoopValue {
@@ -115,12 +115,14 @@ class Frame {
   Status run_plan();
   Status set_up();
   Status set_up_devices();
-  Status set_up_transfer(const plan::Step& step, StepData& data);
-  bool is_upload(const plan::Step& transfer) const;
+  Status set_up_transfer(const plan::Crossing& crossing, StepData& data);
   Status compile_regions();
   Status compile_region(size_t r);
+  kernel::RegionStep region_step(const plan::Region& region, const plan::Run& step, const StepData& data) const;
+  /// What other regions and later predictions read of what the region computes.
+  std::vector<kernel::BufferView> kept_by(const plan::Region& region) const;
   kernel::BufferView buffer_view(int place) const;
-  void fill(StepData& data, const plan::Step& step);
+  void fill(StepData& data, std::span<const int> in, std::span<const int> out, const plan::Call* call);
   void set_external(int place, void* data);
   void import_values();
   void find_teams();
@@ -139,24 +141,32 @@ class Frame {
   void record_region(size_t r, int64_t to);
   const trace::Label* label_of(size_t s);
   const trace::Label* region_label(size_t r);
-  void run_transfer(const plan::Step& step, StepData& data);
+  Status execute(const plan::Run& step, StepData& data);
+  Status execute(const plan::Placed&, StepData&) { return {}; }
+  Status execute(const plan::Convert& step, StepData& data);
+  Status execute(const plan::Cond& step, StepData& data);
+  Status execute(const plan::Loop& step, StepData& data);
+  Status execute(const plan::Upload& step, StepData& data);
+  Status execute(const plan::Launch& step, StepData& data);
+  Status execute(const plan::Wait& step, StepData& data);
+  Status execute(const plan::Download& step, StepData& data);
   /// After an error, waits for the regions that still run.
   void wait_for_regions();
-  Status run_kernel(const plan::Step& step, StepData& data);
   /// Lists lie outside of the arena; each may grow to the memory budget.
-  Status check_lists(const plan::Step& step, const StepData& data) const;
+  Status check_lists(const plan::Call& step, const StepData& data) const;
   /// Runs the frame of a block of `step`, whose errors name the operation.
-  Status run_block(const plan::Step& step, Frame& block);
+  Status run_block(const plan::Control& step, Frame& block);
   /// Runs a loop's condition after `iterations` iterations. False: the loop ends. Fails beyond the limit of iterations.
-  Result<bool> continues(const plan::Step& step, Frame& test, int64_t iterations);
-  Status run_cond(const plan::Step& step, StepData& data);
-  Status run_loop(const plan::Step& step, StepData& data);
-  Status run_growing_loop();
+  Result<bool> continues(const plan::Loop& step, Frame& test, int64_t iterations);
+  Status run_growing_loop(const plan::Loop& step);
   Status run_pending();
+  /// The types of the outputs of `step`, from the values of its inputs.
+  Result<std::vector<ir::Type>> infer_pending(const plan::Infer& step) const;
   Result<Frame*> child(const std::shared_ptr<const plan::Plan>& plan);
-  Result<Frame*> branch(const plan::Step& step, size_t block, const std::vector<ir::Type>& types);
+  /// The frame of a block of `step`. `own_outputs`: see plan_block.
+  Result<Frame*> branch(const plan::Control& step, size_t block, bool own_outputs, const std::vector<ir::Type>& types);
   static void copy_value(const ir::Type& type, const ir::TensorView& from, const ir::TensorView& to);
-  Error locate(Error e, const plan::Step& step) const;
+  Error locate(Error e, const plan::Call& step) const;
 
   std::shared_ptr<const plan::Plan> plan_;
   Frame* parent_;
@@ -165,8 +175,9 @@ class Frame {
   size_t charged_ = 0;
   std::vector<ir::TensorView> views_;
   std::vector<Object> objects_;
-  std::vector<ir::RuntimeValue> constants_;  ///< lists and dictionaries
-  std::vector<StepData> steps_;
+  std::vector<ir::RuntimeValue> constants_;                       ///< lists and dictionaries
+  std::vector<StepData> steps_;                                   ///< of the host
+  std::vector<std::vector<StepData>> region_steps_;               ///< of each region
   std::vector<std::shared_ptr<kernel::Buffer>> device_arenas_;    ///< parallel to Plan::device_arenas
   std::vector<std::unique_ptr<kernel::Submission>> submissions_;  ///< per region; freed before the arenas
   std::vector<bool> running_;                                     ///< per region

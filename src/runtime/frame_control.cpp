@@ -5,7 +5,6 @@
 namespace moka::runtime {
 
 using plan::Plan;
-using plan::Step;
 
 namespace {
 constexpr size_t kMaxChildren = 16;
@@ -22,22 +21,22 @@ Result<Frame*> Frame::child(const std::shared_ptr<const Plan>& plan) {
   return children_.back().get();
 }
 
-Result<Frame*> Frame::branch(const Step& step, size_t block, const std::vector<ir::Type>& types) {
+Result<Frame*> Frame::branch(const plan::Control& step, size_t block, bool own_outputs,
+                             const std::vector<ir::Type>& types) {
   const plan::PlanOptions& options = *context_.options;
-  bool loop_body = step.kind == Step::Kind::loop && block == 1;
   auto plan = MOKA_TRY(step.blocks[block]->get(types, options, [&] {
     const trace::Span span(trace::Lane::activity, "plan");
-    return plan::plan_block(*step.op->block(block), types, plan_.get(), options, loop_body);
+    return plan::plan_block(*step.op->block(block), types, plan_.get(), options, own_outputs);
   }));
   return child(plan);
 }
 
-Status Frame::run_block(const Step& step, Frame& block) {
+Status Frame::run_block(const plan::Control& step, Frame& block) {
   MOKA_TRY_IN(block.run(), cat("operation '", step.op->name, "' (", step.op->type_name(), ")"));
   return {};
 }
 
-Result<bool> Frame::continues(const Step& step, Frame& test, int64_t iterations) {
+Result<bool> Frame::continues(const plan::Loop& step, Frame& test, int64_t iterations) {
   MOKA_TRY(run_block(step, test));
   if (ir::load_i64(test.output(0), 0) == 0) return false;
   if (iterations >= context_.loop_limit)
@@ -46,23 +45,23 @@ Result<bool> Frame::continues(const Step& step, Frame& test, int64_t iterations)
   return true;
 }
 
-Status Frame::run_cond(const Step& step, StepData& data) {
+Status Frame::execute(const plan::Cond& step, StepData& data) {
   key_.clear();
-  Frame* f = MOKA_TRY(branch(step, ir::load_i64(data.in[0], 0) != 0 ? 0 : 1, key_));
+  Frame* f = MOKA_TRY(branch(step, ir::load_i64(data.in[0], 0) != 0 ? 0 : 1, false, key_));
   MOKA_TRY(run_block(step, *f));
   for (size_t i = 0; i < data.out.size(); i++)
     copy_value(plan_->places[static_cast<size_t>(step.out[i])].type, f->output(i), data.out[i]);
   return {};
 }
 
-Status Frame::run_loop(const Step& step, StepData& data) {
+Status Frame::execute(const plan::Loop& step, StepData& data) {
   key_.clear();
   for (size_t i = 0; i < data.out.size(); i++) {
     key_.push_back(plan_->places[static_cast<size_t>(step.in[i])].type);
     copy_value(key_[i], data.in[i], data.out[i]);
   }
-  Frame* test = MOKA_TRY(branch(step, 0, key_));
-  Frame* body = MOKA_TRY(branch(step, 1, key_));
+  Frame* test = MOKA_TRY(branch(step, 0, false, key_));
+  Frame* body = MOKA_TRY(branch(step, 1, true, key_));
   for (int64_t n = 0;; n++) {
     for (size_t i = 0; i < data.out.size(); i++) test->set_input(i, data.out[i].data);
     if (!MOKA_TRY(continues(step, *test, n))) return {};
@@ -72,8 +71,7 @@ Status Frame::run_loop(const Step& step, StepData& data) {
   }
 }
 
-Status Frame::run_growing_loop() {
-  const Step& step = plan_->pending_step;
+Status Frame::run_growing_loop(const plan::Loop& step) {
   size_t count = step.op->output_count();
   auto keep = [&](LoopValue& l, const ir::Type& type, const ir::TensorView& from) -> Status {
     l.type = type;
@@ -98,10 +96,10 @@ Status Frame::run_growing_loop() {
   for (int64_t n = 0;; n++) {
     key_.clear();
     for (const LoopValue& l : loop_values_) key_.push_back(l.type);
-    Frame* test = MOKA_TRY(branch(step, 0, key_));
+    Frame* test = MOKA_TRY(branch(step, 0, false, key_));
     for (size_t i = 0; i < count; i++) test->set_input(i, loop_values_[i].view.data);
     if (!MOKA_TRY(continues(step, *test, n))) return {};
-    Frame* body = MOKA_TRY(branch(step, 1, key_));
+    Frame* body = MOKA_TRY(branch(step, 1, true, key_));
     for (size_t i = 0; i < count; i++) body->set_input(i, loop_values_[i].view.data);
     MOKA_TRY(run_block(step, *body));
     std::vector<LoopValue> next(count);
@@ -112,38 +110,40 @@ Status Frame::run_growing_loop() {
   }
 }
 
+Result<std::vector<ir::Type>> Frame::infer_pending(const plan::Infer& step) const {
+  auto inferred = step.op->version().infer(*pending_.call);
+  if (!inferred.ok()) return locate(std::move(inferred).error(), step);
+  std::vector<ir::Type> types = std::move(inferred).value();
+  for (const ir::Type& t : types) {
+    if (!t.is_tensor()) continue;
+    if (!t.is_concrete())
+      return locate(fail(ErrorCode::internal, "its result ", t, " is not known even from its inputs' values"), step);
+    if (auto bytes = ir::storage_bytes(t.dtype(), t.shape()); !bytes.ok())
+      return locate(std::move(bytes).error(), step);
+  }
+  return types;
+}
+
 Status Frame::run_pending() {
-  const Step& step = plan_->pending_step;
   const plan::PlanOptions& options = *context_.options;
   std::vector<ir::Type> types;
   std::vector<void*> results;
-  if (plan_->pending_runs_first) {
-    if (step.kind == Step::Kind::cond) {
-      key_.clear();
-      Frame* f = MOKA_TRY(branch(step, ir::load_i64(pending_.in[0], 0) != 0 ? 0 : 1, key_));
-      MOKA_TRY(run_block(step, *f));
-      for (size_t i = 0; i < step.op->output_count(); i++) {
-        types.push_back(f->output_type(i));
-        results.push_back(f->output(i).data);
-      }
-    } else {
-      MOKA_TRY(run_growing_loop());
-      for (LoopValue& l : loop_values_) {
-        types.push_back(l.type);
-        results.push_back(l.view.data);
-      }
+  if (const auto* cond = std::get_if<plan::Cond>(&*plan_->pending)) {
+    key_.clear();
+    Frame* f = MOKA_TRY(branch(*cond, ir::load_i64(pending_.in[0], 0) != 0 ? 0 : 1, false, key_));
+    MOKA_TRY(run_block(*cond, *f));
+    for (size_t i = 0; i < cond->op->output_count(); i++) {
+      types.push_back(f->output_type(i));
+      results.push_back(f->output(i).data);
+    }
+  } else if (const auto* loop = std::get_if<plan::Loop>(&*plan_->pending)) {
+    MOKA_TRY(run_growing_loop(*loop));
+    for (LoopValue& l : loop_values_) {
+      types.push_back(l.type);
+      results.push_back(l.view.data);
     }
   } else {
-    auto inferred = step.op->version().infer(*pending_.call);
-    if (!inferred.ok()) return locate(std::move(inferred).error(), step);
-    types = std::move(inferred).value();
-    for (const ir::Type& t : types) {
-      if (!t.is_tensor()) continue;
-      if (!t.is_concrete())
-        return locate(fail(ErrorCode::internal, "its result ", t, " is not known even from its inputs' values"), step);
-      if (auto bytes = ir::storage_bytes(t.dtype(), t.shape()); !bytes.ok())
-        return locate(std::move(bytes).error(), step);
-    }
+    types = MOKA_TRY(infer_pending(std::get<plan::Infer>(*plan_->pending)));
   }
   auto plan = MOKA_TRY(plan_->continuations->get(types, options, [&] {
     const trace::Span span(trace::Lane::activity, "plan");

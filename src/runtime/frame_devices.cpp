@@ -7,7 +7,6 @@
 namespace moka::runtime {
 
 using plan::Place;
-using plan::Step;
 using plan::Storage;
 
 Result<kernel::Queue*> ExecContext::queue(const kernel::Device& device) {
@@ -29,7 +28,10 @@ Status Frame::set_up_devices() {
   // Regions that use states are compiled for their buffers.
   if (!has_states) MOKA_TRY(compile_regions());
   for (size_t s = 0; s < steps_.size(); s++)
-    if (plan_->steps[s].kind == Step::Kind::transfer) MOKA_TRY(set_up_transfer(plan_->steps[s], steps_[s]));
+    if (const auto* up = std::get_if<plan::Upload>(&plan_->steps[s]))
+      MOKA_TRY(set_up_transfer(plan_->regions[static_cast<size_t>(up->region)].uploads[up->index], steps_[s]));
+    else if (const auto* down = std::get_if<plan::Download>(&plan_->steps[s]))
+      MOKA_TRY(set_up_transfer(plan_->regions[static_cast<size_t>(down->region)].downloads[down->index], steps_[s]));
   return {};
 }
 
@@ -63,19 +65,10 @@ Status Frame::compile_regions() {
   return {};
 }
 
-bool Frame::is_upload(const Step& transfer) const {
-  return plan_->places[static_cast<size_t>(transfer.in[0])].device == nullptr;
-}
-
-Status Frame::set_up_transfer(const Step& step, StepData& data) {
-  const plan::Region& region = plan_->regions[static_cast<size_t>(step.region)];
-  const bool up = is_upload(step);
-  const int place = up ? step.out[0] : step.in[0];
-  const std::vector<int>& crossing = up ? region.uploads : region.downloads;
-  data.slot = static_cast<size_t>(std::find(crossing.begin(), crossing.end(), place) - crossing.begin());
-  const Place& p = plan_->places[static_cast<size_t>(place)];
+Status Frame::set_up_transfer(const plan::Crossing& crossing, StepData& data) {
+  const Place& p = plan_->places[static_cast<size_t>(crossing.to)];
   for (size_t k = 0; k < plan_->pixels.size(); k++)
-    if (plan_->pixels[k].place == step.in[0]) data.pixels = static_cast<int>(k);
+    if (plan_->pixels[k].place == crossing.from) data.pixels = static_cast<int>(k);
   data.bytes = MOKA_TRY(kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout));
   return {};
 }
@@ -102,60 +95,84 @@ kernel::BufferView Frame::buffer_view(int i) const {
   return v;
 }
 
+kernel::RegionStep Frame::region_step(const plan::Region& region, const plan::Run& step, const StepData& data) const {
+  kernel::RegionStep out;
+  out.choice = step.choice.get();
+  for (int i : step.in) out.in.push_back(buffer_view(i));
+  for (int i : step.out) out.out.push_back(buffer_view(i));
+  if (step.choice->scratch > 0) {
+    for (size_t a = 0; a < device_arenas_.size(); a++)
+      if (plan_->device_arenas[a].device == region.device) out.scratch.buffer = device_arenas_[a].get();
+    out.scratch.offset = step.scratch_offset;
+    out.scratch.dtype = ir::DType::uint8;
+    out.scratch.shape = {static_cast<int64_t>(step.choice->scratch)};
+  }
+  out.call = &*data.call;
+  out.epilogue = std::span(step.op->epilogue).subspan(std::min(step.choice->epilogues, step.op->epilogue.size()));
+  return out;
+}
+
+std::vector<kernel::BufferView> Frame::kept_by(const plan::Region& region) const {
+  std::vector<kernel::BufferView> kept;
+  const auto storage = [&](int i) { return plan_->places[static_cast<size_t>(i)].storage; };
+  const auto visit_steps = [&](const plan::Region& of, auto&& visit) {
+    for (const plan::RegionStep& step : of.steps)
+      if (!std::holds_alternative<plan::Placed>(step)) std::visit(visit, step);
+  };
+  for (const plan::Region& other : plan_->regions) {
+    if (&other == &region || other.device != region.device) continue;
+    visit_steps(other, [&](const auto& step) {
+      for (int i : plan::reads_of(*plan_, step))
+        if (storage(i) == Storage::arena || storage(i) == Storage::external) kept.push_back(buffer_view(i));
+    });
+    // This region may compute parts of a concat in place, which no step reads.
+    for (const plan::Crossing& c : other.downloads) kept.push_back(buffer_view(c.from));
+  }
+  // Later predictions read states.
+  visit_steps(region, [&](const auto& step) {
+    for (int i : plan::writes_of(*plan_, step))
+      if (storage(i) == Storage::external) kept.push_back(buffer_view(i));
+  });
+  return kept;
+}
+
 Status Frame::compile_region(size_t r) {
   const plan::Region& region = plan_->regions[r];
   std::vector<kernel::RegionStep> steps;
-  for (int s : region.steps) {
-    const Step& step = plan_->steps[static_cast<size_t>(s)];
-    kernel::RegionStep out;
-    out.choice = step.choice.get();
-    for (int i : step.in) out.in.push_back(buffer_view(i));
-    for (int i : step.out) out.out.push_back(buffer_view(i));
-    if (step.choice->scratch > 0) {
-      for (size_t a = 0; a < device_arenas_.size(); a++)
-        if (plan_->device_arenas[a].device == region.device) out.scratch.buffer = device_arenas_[a].get();
-      out.scratch.offset = step.scratch_offset;
-      out.scratch.dtype = ir::DType::uint8;
-      out.scratch.shape = {static_cast<int64_t>(step.choice->scratch)};
+  for (size_t s = 0; s < region.steps.size(); s++) {
+    if (const auto* run = std::get_if<plan::Run>(&region.steps[s])) {
+      steps.push_back(region_step(region, *run, region_steps_[r][s]));
+    } else if (const auto* convert = std::get_if<plan::DeviceConvert>(&region.steps[s])) {
+      kernel::RegionStep& out = steps.emplace_back();
+      out.choice = convert->choice.get();
+      out.in.push_back(buffer_view(convert->from));
+      out.out.push_back(buffer_view(convert->to));
     }
-    if (step.op != nullptr) {
-      out.call = &*steps_[static_cast<size_t>(s)].call;
-      out.epilogue = std::span(step.op->epilogue).subspan(std::min(step.choice->epilogues, step.op->epilogue.size()));
-    }
-    steps.push_back(std::move(out));
   }
-  std::vector<kernel::BufferView> uploads, downloads, kept;
-  for (const plan::Region& other : plan_->regions) {
-    if (&other == &region || other.device != region.device) continue;
-    for (int s : other.steps)
-      for (int i : plan_->steps[static_cast<size_t>(s)].in)
-        if (const Storage storage = plan_->places[static_cast<size_t>(i)].storage;
-            storage == Storage::arena || storage == Storage::external)
-          kept.push_back(buffer_view(i));
-    // This region may compute parts of a concat in place, which no step reads.
-    for (int i : other.downloads) kept.push_back(buffer_view(i));
-  }
-  // Later predictions read states.
-  for (int s : region.steps)
-    for (int i : plan_->steps[static_cast<size_t>(s)].out)
-      if (plan_->places[static_cast<size_t>(i)].storage == Storage::external) kept.push_back(buffer_view(i));
-  for (int i : region.uploads) uploads.push_back(buffer_view(i));
-  for (int i : region.downloads) downloads.push_back(buffer_view(i));
+  const std::vector<kernel::BufferView> kept = kept_by(region);
+  std::vector<kernel::BufferView> uploads, downloads;
+  for (const plan::Crossing& c : region.uploads) uploads.push_back(buffer_view(c.to));
+  for (const plan::Crossing& c : region.downloads) downloads.push_back(buffer_view(c.from));
   kernel::Queue* queue = MOKA_TRY(context_.queue(*region.device));
   submissions_.push_back(MOKA_TRY_ON(queue->compile({steps, uploads, downloads, kept}), *region.device,
                                      cat("region ", r, " of ", kernel::place_of(*region.device))));
   return {};
 }
 
-void Frame::run_transfer(const Step& step, StepData& data) {
-  if (data.bytes == 0) return;
-  kernel::Submission& submission = *submissions_[static_cast<size_t>(step.region)];
+Status Frame::execute(const plan::Upload& step, StepData& data) {
+  if (data.bytes == 0) return {};
+  std::byte* const to = submissions_[static_cast<size_t>(step.region)]->upload(step.index);
   if (data.pixels >= 0)
-    kernel::pack(pixels_[static_cast<size_t>(data.pixels)], submission.upload(data.slot));
-  else if (is_upload(step))
-    std::memcpy(submission.upload(data.slot), data.in[0].data, data.bytes);
+    kernel::pack(pixels_[static_cast<size_t>(data.pixels)], to);
   else
-    std::memcpy(data.out[0].data, submission.download(data.slot), data.bytes);
+    std::memcpy(to, data.in[0].data, data.bytes);
+  return {};
+}
+
+Status Frame::execute(const plan::Download& step, StepData& data) {
+  if (data.bytes == 0) return {};
+  std::memcpy(data.out[0].data, submissions_[static_cast<size_t>(step.region)]->download(step.index), data.bytes);
+  return {};
 }
 
 void Frame::wait_for_regions() {

@@ -7,7 +7,6 @@ namespace moka::runtime {
 
 using plan::Place;
 using plan::Plan;
-using plan::Step;
 using plan::Storage;
 
 namespace {
@@ -77,8 +76,19 @@ Status Frame::set_up() {
     follow_root(p, &v);
   }
   steps_.resize(plan_->steps.size());
-  for (size_t s = 0; s < steps_.size(); s++) fill(steps_[s], plan_->steps[s]);
-  if (plan_->pending != nullptr) fill(pending_, plan_->pending_step);
+  region_steps_.resize(plan_->regions.size());
+  for (size_t r = 0; r < region_steps_.size(); r++) region_steps_[r].resize(plan_->regions[r].steps.size());
+  const auto fill_step = [&](StepData& data, const auto& step) {
+    std::visit(
+        [&](const auto& one) {
+          fill(data, plan::reads_of(*plan_, one), plan::writes_of(*plan_, one), plan::call_of(step));
+        },
+        step);
+  };
+  for (size_t s = 0; s < steps_.size(); s++) fill_step(steps_[s], plan_->steps[s]);
+  for (size_t r = 0; r < region_steps_.size(); r++)
+    for (size_t s = 0; s < region_steps_[r].size(); s++) fill_step(region_steps_[r][s], plan_->regions[r].steps[s]);
+  if (plan_->pending) fill_step(pending_, *plan_->pending);
   find_teams();
   return set_up_devices();
 }
@@ -89,38 +99,39 @@ void Frame::find_teams() {
   team_ends_.assign(steps.size(), 0);
   size_t first = steps.size();
   for (size_t s = 0; s < steps.size(); s++) {
-    const Step& step = steps[s];
-    const kernel::KernelChoice* c = step.kind == Step::Kind::run ? &*step.choice : nullptr;
-    if (step.region >= 0) continue;
-    if (step.kind == Step::Kind::cond || step.kind == Step::Kind::loop) {
+    if (plan::control_of(steps[s]) != nullptr) {
       first = steps.size();
-    } else if (step.threads > 1 &&
-               (c != nullptr ? c->internally_parallel || c->tiles > 1 : step.kind == Step::Kind::convert)) {
-      first = std::min(first, s);
-      team_ends_[first] = s + 1;
+      continue;
     }
+    bool shares = false;
+    if (const plan::Run* run = std::get_if<plan::Run>(&steps[s]))
+      shares = run->threads > 1 && (run->choice->internally_parallel || run->choice->tiles > 1);
+    else if (const plan::Convert* convert = std::get_if<plan::Convert>(&steps[s]))
+      shares = convert->threads > 1;
+    if (!shares) continue;
+    first = std::min(first, s);
+    team_ends_[first] = s + 1;
   }
 }
 
-void Frame::fill(StepData& data, const Step& step) {
-  auto take = [&](std::vector<ir::TensorView>& to, const std::vector<int>& from) {
+void Frame::fill(StepData& data, std::span<const int> in, std::span<const int> out, const plan::Call* call) {
+  auto take = [&](std::vector<ir::TensorView>& to, std::span<const int> from) {
     for (int i : from) to.push_back(views_[static_cast<size_t>(i)]);
     for (size_t k = 0; k < from.size(); k++) {
       const Place& p = plan_->places[static_cast<size_t>(from[k])];
       follow_root(p, &to[k]);
     }
   };
-  data.in.reserve(step.in.size());
-  data.out.reserve(step.out.size());
-  take(data.in, step.in);
-  take(data.out, step.out);
-  for (size_t k = 0; k < step.in.size(); k++)
-    data.args.push_back({&plan_->places[static_cast<size_t>(step.in[k])].type, &data.in[k]});
-  if (step.op != nullptr) {
-    data.call.emplace(step.op->version(), step.op->name, data.args, step.first_arg);
-    data.call->op = step.op;
-    data.call->random = &context_.random;
-  }
+  data.in.reserve(in.size());
+  data.out.reserve(out.size());
+  take(data.in, in);
+  take(data.out, out);
+  if (call == nullptr) return;
+  for (size_t k = 0; k < in.size(); k++)
+    data.args.push_back({&plan_->places[static_cast<size_t>(in[k])].type, &data.in[k]});
+  data.call.emplace(call->op->version(), call->op->name, data.args, call->first_arg);
+  data.call->op = call->op;
+  data.call->random = &context_.random;
 }
 
 void Frame::follow_root(const Place& p, ir::TensorView* view) {
@@ -131,7 +142,7 @@ void Frame::follow_root(const Place& p, ir::TensorView* view) {
 void Frame::find_placeable() {
   placeable_.assign(plan_->places.size(), false);
   placeable_outputs_.assign(plan_->outputs.size(), false);
-  if (plan_->pending != nullptr) return;
+  if (!plan_->is_complete()) return;
   for (size_t i = 0; i < plan_->outputs.size(); i++) {
     const Place& p = plan_->places[static_cast<size_t>(plan_->outputs[i])];
     if (p.storage != Storage::arena || !p.type.is_tensor() || !p.layout.is_row_major()) continue;

@@ -13,9 +13,7 @@ using plan::Step;
 
 namespace {
 
-bool has_blocks(const Step& step) { return step.kind == Step::Kind::cond || step.kind == Step::Kind::loop; }
-
-std::string types_of(const plan::Plan& plan, const std::vector<int>& places) {
+std::string types_of(const plan::Plan& plan, std::span<const int> places) {
   std::string out;
   for (const int i : places) out += cat(out.empty() ? "" : ", ", plan.places[static_cast<size_t>(i)].type);
   return out;
@@ -24,19 +22,6 @@ std::string types_of(const plan::Plan& plan, const std::vector<int>& places) {
 int64_t bytes_of(const Place& p) {
   const auto n = kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout);
   return n.ok() ? static_cast<int64_t>(*n) : 0;
-}
-
-/// The value in a place; for a copy, the value that it is a copy of.
-const ir::Value* value_of(const plan::Plan& plan, int place) {
-  for (size_t hops = 0; place >= 0 && hops <= plan.steps.size(); hops++) {
-    if (const ir::Value* v = plan.places[static_cast<size_t>(place)].value) return v;
-    const auto from = std::find_if(plan.steps.begin(), plan.steps.end(), [place](const Step& s) {
-      return s.op == nullptr && s.in.size() == 1 && s.out.size() == 1 && s.out[0] == place;
-    });
-    if (from == plan.steps.end()) return nullptr;
-    place = from->in[0];
-  }
-  return nullptr;
 }
 
 /// Made once for each device and thread, because asking for a description takes longer than a small operation.
@@ -49,57 +34,76 @@ const trace::Label* stretch_label(const kernel::Device& device) {
   return made.back().second;
 }
 
+/// Makes the label of a step.
+class Labels {
+ public:
+  Labels(const plan::Plan& plan, int64_t bytes) : plan_(plan), values_(plan), bytes_(bytes) {}
+
+  const trace::Label* operator()(const plan::Convert& step) const {
+    const Place &from = place(step.from), &to = place(step.to);
+    return trace::label(name_of(step.from), "convert_layout",
+                        {{"from", kernel::to_string(from.layout)},
+                         {"to", kernel::to_string(to.layout)},
+                         {"shape", cat(to.type)},
+                         {"bytes", bytes_of(to)}});
+  }
+  const trace::Label* operator()(const plan::Upload& step) const {
+    return transfer("upload", region(step.region), region(step.region).uploads[step.index].from, false);
+  }
+  const trace::Label* operator()(const plan::Download& step) const {
+    return transfer("download", region(step.region), region(step.region).downloads[step.index].from, true);
+  }
+  const trace::Label* operator()(const plan::Launch& step) const { return of_region("submit", step.region); }
+  const trace::Label* operator()(const plan::Wait& step) const { return of_region("wait", step.region); }
+  const trace::Label* operator()(const plan::KernelCall& step) const {
+    return of_call(step, step.device->name(), step.choice->kernel, step.choice->note, step.threads);
+  }
+  const trace::Label* operator()(const plan::Control& step) const { return of_call(step, "executor", {}, {}, 1); }
+
+ private:
+  const Place& place(int i) const { return plan_.places[static_cast<size_t>(i)]; }
+  const plan::Region& region(int r) const { return plan_.regions[static_cast<size_t>(r)]; }
+  std::string_view name_of(int i) const {
+    const ir::Value* v = values_.of(i);
+    return v != nullptr ? std::string_view(v->name) : std::string_view();
+  }
+
+  const trace::Label* transfer(std::string_view kind, const plan::Region& region, int from, bool is_download) const {
+    const ir::Value* v = values_.of(from);
+    std::string reason;
+    if (plan_.decision != nullptr && v != nullptr)
+      if (auto at = plan_.decision->reasons.find({v, is_download}); at != plan_.decision->reasons.end())
+        reason = at->second;
+    return trace::label(name_of(from), kind,
+                        {{"device", region.device->name()}, {"bytes", bytes_}, {"reason", reason}});
+  }
+  const trace::Label* of_region(std::string_view kind, int r) const {
+    return trace::label(kind, kind, {{"device", region(r).device->name()}, {"region", r}});
+  }
+  const trace::Label* of_call(const plan::Call& step, std::string_view device, std::string_view kernel,
+                              std::string_view note, int threads) const {
+    std::string fused;
+    for (const ir::Epilogue& e : step.op->epilogue) fused += cat(fused.empty() ? "" : ", ", e.origin);
+    return trace::label(step.op->name, step.op->type_name(),
+                        {{"device", device},
+                         {"kernel", kernel},
+                         {"shape", types_of(plan_, step.out)},
+                         {"fused", fused},
+                         {"note", note},
+                         {"threads", threads}});
+  }
+
+  const plan::Plan& plan_;
+  const plan::CopiedValues values_;
+  const int64_t bytes_;
+};
+
 }  // namespace
 
 const trace::Label* Frame::label_of(size_t s) {
   if (labels_.empty()) labels_.resize(steps_.size());
   const trace::Label*& slot = labels_[s];
-  if (slot != nullptr) return slot;
-  const Step& step = plan_->steps[s];
-  const auto place = [this](int i) -> const Place& { return plan_->places[static_cast<size_t>(i)]; };
-  const auto named = [this](int i) {
-    const ir::Value* v = value_of(*plan_, i);
-    return v != nullptr ? std::string_view(v->name) : std::string_view();
-  };
-  switch (step.kind) {
-    case Step::Kind::convert: {
-      const Place &from = place(step.in[0]), &to = place(step.out[0]);
-      slot = trace::label(named(step.in[0]), "convert_layout",
-                          {{"from", kernel::to_string(from.layout)},
-                           {"to", kernel::to_string(to.layout)},
-                           {"shape", cat(to.type)},
-                           {"bytes", bytes_of(to)}});
-      break;
-    }
-    case Step::Kind::transfer: {
-      const bool up = is_upload(step);
-      const ir::Value* v = value_of(*plan_, step.in[0]);
-      std::string reason;
-      if (plan_->decision != nullptr && v != nullptr)
-        if (auto at = plan_->decision->reasons.find({v, !up}); at != plan_->decision->reasons.end())
-          reason = at->second;
-      slot = trace::label(named(step.in[0]), up ? "upload" : "download",
-                          {{"device", step.device->name()}, {"bytes", steps_[s].bytes}, {"reason", reason}});
-      break;
-    }
-    case Step::Kind::submit:
-    case Step::Kind::wait:
-      slot = trace::label(step.kind == Step::Kind::submit ? "submit" : "wait",
-                          step.kind == Step::Kind::submit ? "submit" : "wait",
-                          {{"device", step.device->name()}, {"region", step.region}});
-      break;
-    default: {
-      std::string fused;
-      for (const ir::Epilogue& e : step.op->epilogue) fused += cat(fused.empty() ? "" : ", ", e.origin);
-      slot = trace::label(step.op->name, step.op->type_name(),
-                          {{"device", step.device != nullptr ? step.device->name() : "executor"},
-                           {"kernel", step.choice ? std::string_view(step.choice->kernel) : std::string_view()},
-                           {"shape", types_of(*plan_, step.out)},
-                           {"fused", fused},
-                           {"note", step.choice ? std::string_view(step.choice->note) : std::string_view()},
-                           {"threads", step.threads}});
-    }
-  }
+  if (slot == nullptr) slot = std::visit(Labels(*plan_, static_cast<int64_t>(steps_[s].bytes)), plan_->steps[s]);
   return slot;
 }
 
@@ -110,10 +114,9 @@ const trace::Label* Frame::region_label(size_t r) {
   const plan::Region& region = plan_->regions[r];
   std::string operations;
   int64_t count = 0;
-  for (const int s : region.steps)
-    if (const Step& step = plan_->steps[static_cast<size_t>(s)]; step.op != nullptr) {
-      if (count++ < 64) operations += cat(operations.empty() ? "" : ", ", step.op->name);
-    }
+  for (const plan::RegionStep& step : region.steps)
+    if (const plan::Run* run = std::get_if<plan::Run>(&step))
+      if (count++ < 64) operations += cat(operations.empty() ? "" : ", ", run->op->name);
   slot =
       trace::label(region.device->name(), "region",
                    {{"unit", region.device->unit_name()}, {"region", r}, {"count", count}, {"operations", operations}});
@@ -123,7 +126,8 @@ const trace::Label* Frame::region_label(size_t r) {
 void Frame::record_begin(size_t s, int64_t at) {
   const Step& step = plan_->steps[s];
   if (context_.depth == 0) {
-    const kernel::Device* device = step.kind == Step::Kind::run ? step.device : nullptr;
+    const plan::Run* run = std::get_if<plan::Run>(&step);
+    const kernel::Device* device = run != nullptr ? run->device : nullptr;
     if (device == nullptr && context_.stretch == nullptr)
       for (const kernel::Device* d : context_.options->devices)
         if (device == nullptr && d->memory() == nullptr) device = d;
@@ -133,22 +137,23 @@ void Frame::record_begin(size_t s, int64_t at) {
       context_.stretch = device;
     }
   }
-  if (!has_blocks(step)) return;
+  if (plan::control_of(step) == nullptr) return;
   trace::begin(trace::Lane::compute, label_of(s), at);
   context_.depth++;
 }
 
 void Frame::record_end(size_t s, int64_t from, int64_t to) {
   const Step& step = plan_->steps[s];
-  if (has_blocks(step)) {
+  if (plan::control_of(step) != nullptr) {
     context_.depth--;
     return trace::end(trace::Lane::compute, to);
   }
-  if (step.kind == Step::Kind::placed) return;
-  trace::slice(step.kind == Step::Kind::transfer ? trace::Lane::data : trace::Lane::compute, label_of(s), from, to);
+  if (std::holds_alternative<plan::Placed>(step)) return;
+  const bool moves = std::holds_alternative<plan::Upload>(step) || std::holds_alternative<plan::Download>(step);
+  trace::slice(moves ? trace::Lane::data : trace::Lane::compute, label_of(s), from, to);
   if (submitted_.size() < plan_->regions.size()) submitted_.resize(plan_->regions.size());
-  if (step.kind == Step::Kind::submit) submitted_[static_cast<size_t>(step.region)] = from;
-  if (step.kind == Step::Kind::wait) record_region(static_cast<size_t>(step.region), to);
+  if (const auto* launch = std::get_if<plan::Launch>(&step)) submitted_[static_cast<size_t>(launch->region)] = from;
+  if (const auto* wait = std::get_if<plan::Wait>(&step)) record_region(static_cast<size_t>(wait->region), to);
 }
 
 /// Submissions of a queue run one after the other: what a region waited for the one before it is not its time.

@@ -150,8 +150,9 @@ class Programs {
       disturbed_ = true;
       out.seconds = std::min(out.seconds, least);
     }
-    for (const plan::Step& s : plan->steps)
-      if (s.kind == plan::Step::Kind::run && s.op != nullptr) out.estimated += s.choice->cost;
+    plan::for_each_step(*plan, [&]<class One>(int, const One& step, int) {
+      if constexpr (std::is_same_v<One, plan::Run>) out.estimated += step.choice->cost;
+    });
     return out;
   }
 

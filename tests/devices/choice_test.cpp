@@ -48,7 +48,7 @@ void ask_all(Graph& g, Value* y, std::map<std::string_view, int>& ran, double to
         continue;
       }
       ran[kernel]++;
-      const plan::Step& s = step_of(*got, y->producer()->type_name());
+      const plan::KernelCall& s = step_of(*got, y->producer()->type_name());
       EXPECT_EQ(s.choice->kernel, kernel);
       EXPECT_EQ(s.by, ChosenBy::pin);
       expect_near(got->outputs[0], expected->outputs[0], tolerance, cat(kernel, " with ", threads, " threads"));
@@ -260,7 +260,7 @@ TEST(Choice, MeasuringTimesEveryCandidate) {
     told.clear();
     r = c.run(choices);
   }
-  const plan::Step& s = step_of(r, "conv");
+  const plan::KernelCall& s = step_of(r, "conv");
   EXPECT_EQ(s.by, ChosenBy::measured);
   EXPECT_EQ(told, c.y->producer()->name);
   ASSERT_NE(s.measurement, nullptr);

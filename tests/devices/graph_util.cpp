@@ -56,11 +56,12 @@ plan::PlanOptions options(bool cpu, int threads) {
   return o;
 }
 
-const plan::Step& step_of(const Run& r, std::string_view op) {
+const plan::KernelCall& step_of(const Run& r, std::string_view op) {
   for (const plan::Step& s : r.plan->steps)
-    if (s.op != nullptr && s.op->type_name() == op) return s;
+    if (const plan::KernelCall* call = plan::kernel_of(s); call != nullptr && call->op->type_name() == op) return *call;
   ADD_FAILURE() << "no step of " << op;
-  return r.plan->steps.front();
+  static const plan::KernelCall none;
+  return none;
 }
 
 Shape shape_of(int64_t a, int64_t b, const std::vector<int64_t>& rest) {
@@ -104,11 +105,11 @@ Result<Run> run(const Function& f, std::span<const Tensor> inputs, const plan::P
   }
   for (const plan::Step& s : r.plan->steps) {
     if (!r.kernels.empty()) r.kernels += ' ';
-    if (s.kind == plan::Step::Kind::run)
-      r.kernels +=
-          cat(s.choice->kernel, s.choice->note.empty() ? "" : "(", s.choice->note, s.choice->note.empty() ? "" : ")");
+    if (const plan::Run* run = std::get_if<plan::Run>(&s))
+      r.kernels += cat(run->choice->kernel, run->choice->note.empty() ? "" : "(", run->choice->note,
+                       run->choice->note.empty() ? "" : ")");
     else
-      r.kernels += s.kind == plan::Step::Kind::convert ? "convert" : "control";
+      r.kernels += std::holds_alternative<plan::Convert>(s) ? "convert" : "control";
   }
   return r;
 }
@@ -185,10 +186,11 @@ Run expect_same(Graph& g, std::vector<Value*> outputs, double tolerance, bool an
   EXPECT_TRUE(expected.ok()) << expected.error().to_string();
   if (!got.ok() || !expected.ok()) return {};
   for (const plan::Step& s : got->plan->steps) {
-    if (s.kind != plan::Step::Kind::run || anywhere) continue;
+    const plan::Run* run = std::get_if<plan::Run>(&s);
+    if (run == nullptr || anywhere) continue;
     std::string why;
-    for (const plan::Refusal& r : s.refusals) why += r.reason;
-    EXPECT_EQ(s.device->name(), "cpu") << s.op->type_name() << ": " << why;
+    for (const plan::Refusal& r : run->refusals) why += r.reason;
+    EXPECT_EQ(run->device->name(), "cpu") << run->op->type_name() << ": " << why;
   }
   for (size_t i = 0; i < outputs.size(); i++)
     expect_near(got->outputs[i], expected->outputs[i], tolerance, cat("output ", i, " of ", got->kernels));

@@ -46,8 +46,8 @@ struct Run {
   bool has(std::string_view text) const { return kernels.find(text) != std::string::npos; }
 };
 
-/// The first step of an operation of this type. There must be one.
-const plan::Step& step_of(const Run& r, std::string_view op);
+/// The first step of an operation of this type, which a kernel computes. There must be one.
+const plan::KernelCall& step_of(const Run& r, std::string_view op);
 
 /// {a, b, rest...}
 ir::Shape shape_of(int64_t a, int64_t b, const std::vector<int64_t>& rest);

@@ -23,7 +23,7 @@ Tensor flags(std::vector<uint8_t> v) {
 
 int placed(const Run& r) {
   return static_cast<int>(std::count_if(r.plan->steps.begin(), r.plan->steps.end(),
-                                        [](const plan::Step& s) { return s.kind == plan::Step::Kind::placed; }));
+                                        [](const plan::Step& s) { return std::holds_alternative<plan::Placed>(s); }));
 }
 
 TEST(CpuJoin, ConvolutionsWriteWhereTheyAreJoined) {

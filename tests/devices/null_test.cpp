@@ -16,12 +16,13 @@ TEST(Null, CopiesAndRefusesTheRest) {
   auto plan = plan::plan_block(g.function().body(), types, nullptr, o);
   ASSERT_TRUE(plan.ok()) << plan.error().to_string();
   for (const plan::Step& s : (*plan)->steps) {
-    if (s.kind != plan::Step::Kind::run) continue;
-    const bool copy = s.op->type_name() == "identity";
-    EXPECT_EQ(s.device->name(), copy ? "null" : "reference");
+    const plan::Run* run = std::get_if<plan::Run>(&s);
+    if (run == nullptr) continue;
+    const bool copy = run->op->type_name() == "identity";
+    EXPECT_EQ(run->device->name(), copy ? "null" : "reference");
     if (!copy) {
-      ASSERT_FALSE(s.refusals.empty());
-      EXPECT_EQ(s.refusals[0].reason, "null.anything: no hardware");
+      ASSERT_FALSE(run->refusals.empty());
+      EXPECT_EQ(run->refusals[0].reason, "null.anything: no hardware");
     }
   }
   runtime::ExecContext context;

@@ -17,8 +17,9 @@ void expect_both(Graph& g, std::string_view kernel, Value* a, Value* b) {
   ASSERT_TRUE(got.ok()) << got.error().to_string();
   ASSERT_TRUE(expected.ok());
   for (const plan::Step& s : got->plan->steps)
-    if (s.op == a->producer() || s.op == b->producer()) {
-      EXPECT_EQ(s.choice->kernel, kernel);
+    if (const plan::KernelCall* call = plan::kernel_of(s);
+        call != nullptr && (call->op == a->producer() || call->op == b->producer())) {
+      EXPECT_EQ(call->choice->kernel, kernel);
     }
   for (size_t i = 0; i < 2; i++) expect_near(got->outputs[i], expected->outputs[i], 1e-5, cat("output ", i));
 }

@@ -33,10 +33,12 @@ Outcome predict(const std::string& body, const std::string& outputs, bool share)
   auto plan = plan::plan_block(f.body(), types, nullptr, o);
   EXPECT_TRUE(plan.ok()) << plan.error().to_string();
   if (!plan.ok()) return out;
-  for (const plan::Step& s : (*plan)->steps) {
-    out.copies += s.op != nullptr && (s.op->type_name() == "read_state" || s.op->type_name() == "write_state");
-    for (int i : s.out) out.in_state += (*plan)->places[static_cast<size_t>(i)].storage == plan::Storage::external;
-  }
+  plan::for_each_step(**plan, [&]<class One>(int, const One& step, int) {
+    if constexpr (std::is_base_of_v<plan::Call, One>)
+      out.copies += step.op->type_name() == "read_state" || step.op->type_name() == "write_state";
+    for (int i : plan::writes_of(**plan, step))
+      out.in_state += (*plan)->places[static_cast<size_t>(i)].storage == plan::Storage::external;
+  });
   auto frame = runtime::Frame::make(*plan, nullptr, context);
   EXPECT_TRUE(frame.ok());
   std::vector<float> row{1, 2, 3};

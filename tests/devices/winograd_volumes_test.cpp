@@ -116,9 +116,9 @@ TEST(WinogradVolumes, ScratchDoesNotGrowWithTheVolume) {
     Graph g;
     const auto r = run_by(kWinograd, g, conv(g, g.input(input_of(c)), g.random(weight_of(c)), c));
     for (const plan::Step& s : r.plan->steps)
-      if (s.choice && s.choice->kernel == kWinograd) {
-        least = std::min(least, s.choice->thread_scratch);
-        most = std::max(most, s.choice->thread_scratch);
+      if (const plan::KernelCall* call = plan::kernel_of(s); call != nullptr && call->choice->kernel == kWinograd) {
+        least = std::min(least, call->choice->thread_scratch);
+        most = std::max(most, call->choice->thread_scratch);
       }
   }
   EXPECT_GT(least, 0u);

@@ -32,24 +32,19 @@ class BrokenPlan : public ::testing::Test {
     add(Storage::arena, device, 256, 1, 2);
     add(Storage::arena, device, 0, 2, 3);
     add(Storage::arena, nullptr, 0, 5, 6);
-    const auto step = [&](Step::Kind kind, std::vector<int> in, std::vector<int> out) {
-      Step s;
-      s.kind = kind;
-      s.region = 0;
-      s.device = device;
-      s.in = std::move(in);
-      s.out = std::move(out);
-      plan_.steps.push_back(std::move(s));
-    };
-    step(Step::Kind::transfer, {0}, {1});
-    step(Step::Kind::run, {1}, {2});
-    step(Step::Kind::run, {2}, {3});
-    step(Step::Kind::submit, {}, {});
-    step(Step::Kind::wait, {}, {});
-    step(Step::Kind::transfer, {3}, {4});
+    Region region{.device = device, .steps = {}, .uploads = {{0, 1}}, .downloads = {{3, 4}}};
+    for (int i : {1, 2}) {
+      plan::Run step;
+      step.device = device;
+      step.choice = std::make_shared<kernel::KernelChoice>();
+      step.in = {i};
+      step.out = {i + 1};
+      region.steps.emplace_back(std::move(step));
+    }
+    plan_.regions.push_back(std::move(region));
+    plan_.steps = {Upload{0, 0}, Launch{0}, Wait{0}, Download{0, 0}};
     plan_.inputs = {0};
     plan_.outputs = {4};
-    plan_.regions = {{device, 0, 3, {1, 2}, {1}, {3}}};
     plan_.device_arenas = {{device, 512}};
     plan_.arena_bytes = 64;
   }
@@ -59,7 +54,7 @@ class BrokenPlan : public ::testing::Test {
     return s.ok() ? "" : s.error().message();
   }
   Place& place(size_t i) { return plan_.places[i]; }
-  Step& step(size_t i) { return plan_.steps[i]; }
+  plan::Run& run(size_t i) { return std::get<plan::Run>(plan_.regions[0].steps[i]); }
 
   Plan plan_;
 };
@@ -87,17 +82,17 @@ TEST_F(BrokenPlan, ADeviceHasNoArena) {
 }
 
 TEST_F(BrokenPlan, AValueIsReadBeforeItIsWritten) {
-  std::swap(step(1), step(2));
+  std::swap(run(0), run(1));
   EXPECT_EQ(checked(), "step 1 reads place 2 before it is written");
 }
 
 TEST_F(BrokenPlan, ADeviceReadsHostMemory) {
-  step(1).in = {0};
+  run(0).in = {0};
   EXPECT_EQ(checked(), "step 1 reads place 0 in another memory than it runs in");
 }
 
 TEST_F(BrokenPlan, TheHostReadsDeviceMemory) {
-  step(1).region = -1;
+  plan_.steps.insert(plan_.steps.begin() + 1, Step(run(0)));
   EXPECT_EQ(checked(), "step 1 reads place 1 in another memory than it runs in");
 }
 
@@ -107,35 +102,60 @@ TEST_F(BrokenPlan, AKernelWritesAnotherMemory) {
   EXPECT_EQ(checked(), "step 1 writes place 2 in another memory than it runs in");
 }
 
+TEST_F(BrokenPlan, AKernelReadsAnotherLayout) {
+  place(1).layout = Layout{}.as_half();
+  place(0).layout = Layout{}.as_half();
+  EXPECT_EQ(checked(), "step 1 reads place 1 in another layout than it has");
+}
+
 TEST_F(BrokenPlan, ATransferChangesTheLayout) {
   place(4).layout = Layout{}.as_half();
   EXPECT_EQ(checked(), "step 5 transfers place 3 to place 4, which does not cross memories in one layout");
 }
 
+TEST_F(BrokenPlan, ATransferStaysInOneMemory) {
+  plan_.regions[0].uploads[0].from = 4;
+  place(4).storage = Storage::external;
+  place(1).device = nullptr;
+  EXPECT_EQ(checked(), "step 0 transfers place 4 to place 1, which does not cross memories in one layout");
+}
+
 TEST_F(BrokenPlan, ADownloadDoesNotWait) {
-  std::swap(step(4), step(5));
+  std::swap(plan_.steps[2], plan_.steps[3]);
   EXPECT_EQ(checked(), "step 4 downloads from a region before it was waited for");
 }
 
-TEST_F(BrokenPlan, AnUploadComesAfterTheSubmission) {
-  std::swap(step(0), step(3));
-  EXPECT_EQ(checked(), "step 1 belongs to a region that was submitted");
+TEST_F(BrokenPlan, AnUploadComesAfterTheLaunch) {
+  run(0).in = {0};
+  place(0).device = run(0).device;
+  std::swap(plan_.steps[0], plan_.steps[1]);
+  EXPECT_EQ(checked(), "step 3 uploads to a region that was launched");
 }
 
-TEST_F(BrokenPlan, ARegionIsSubmittedTwice) {
-  step(4).kind = Step::Kind::submit;
-  EXPECT_EQ(checked(), "step 4 submits a region again");
+TEST_F(BrokenPlan, ARegionIsLaunchedTwice) {
+  plan_.steps[2] = Launch{0};
+  EXPECT_EQ(checked(), "step 6 launches a region again");
 }
 
-TEST_F(BrokenPlan, ARegionIsNeverSubmitted) {
-  plan_.steps.erase(plan_.steps.begin() + 3, plan_.steps.end());
+TEST_F(BrokenPlan, ARegionIsNeverLaunched) {
+  plan_.steps.resize(1);
   plan_.outputs.clear();
-  EXPECT_EQ(checked(), "region 0 is never submitted");
+  EXPECT_EQ(checked(), "region 0 is never launched");
 }
 
 TEST_F(BrokenPlan, AStepNamesNoRegion) {
-  step(2).region = 7;
-  EXPECT_EQ(checked(), "step 2 belongs to region 7, which does not exist");
+  plan_.steps[2] = Wait{7};
+  EXPECT_EQ(checked(), "the host's step 2 names region 7, which does not exist");
+}
+
+TEST_F(BrokenPlan, AStepNamesNoUpload) {
+  plan_.steps[0] = Upload{0, 1};
+  EXPECT_EQ(checked(), "region 0 has no upload 1");
+}
+
+TEST_F(BrokenPlan, AStepNamesNoDownload) {
+  plan_.regions[0].downloads.clear();
+  EXPECT_EQ(checked(), "region 0 has no download 0");
 }
 
 TEST_F(BrokenPlan, AnOutputStaysOnTheDevice) {

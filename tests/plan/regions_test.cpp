@@ -30,24 +30,13 @@ class Regions : public ::testing::Test {
     return *plan_;
   }
 
-  /// The host's view of a plan: "up submit run:h wait down".
+  /// The host's view of a plan: "up launch run:h wait down".
   static std::string text(const Plan& plan) {
     std::string out;
+    constexpr const char* kWords[] = {"run:", "placed", "convert", "cond", "loop", "up", "launch", "wait", "down"};
     for (const Step& s : plan.steps) {
-      std::string word;
-      switch (s.kind) {
-        case Step::Kind::run: word = s.region >= 0 ? "" : "run:" + s.op->name; break;
-        case Step::Kind::convert: word = s.region >= 0 ? "" : "convert"; break;
-        case Step::Kind::transfer:
-          word = plan.places[static_cast<size_t>(s.in[0])].device == nullptr ? "up" : "down";
-          break;
-        case Step::Kind::submit: word = "submit"; break;
-        case Step::Kind::wait: word = "wait"; break;
-        case Step::Kind::cond: word = "cond"; break;
-        case Step::Kind::loop: word = "loop"; break;
-        case Step::Kind::placed: word = "placed"; break;
-      }
-      if (!word.empty()) out += (out.empty() ? "" : " ") + word;
+      out += (out.empty() ? "" : " ") + std::string(kWords[s.index()]);
+      if (const plan::Run* run = std::get_if<plan::Run>(&s)) out += run->op->name;
     }
     return out;
   }
@@ -64,7 +53,7 @@ std::string op(const std::string& name, const std::string& type, const std::stri
 TEST_F(Regions, AChainIsOneSubmission) {
   const Plan& p = planned("tensor<fp32, [8]> x",
                           op("d1", "relu", "x = x") + op("d2", "exp", "x = d1") + op("d3", "sin", "x = d2"), "d3");
-  EXPECT_EQ(text(p), "up submit wait down");
+  EXPECT_EQ(text(p), "up launch wait down");
   ASSERT_EQ(p.regions.size(), 1u);
   EXPECT_EQ(p.regions[0].steps.size(), 3u);
   ASSERT_EQ(p.device_arenas.size(), 1u);
@@ -74,7 +63,7 @@ TEST_F(Regions, AChainIsOneSubmission) {
 TEST_F(Regions, AHostOperationBetweenEndsARegion) {
   const Plan& p = planned("tensor<fp32, [8]> x",
                           op("d1", "relu", "x = x") + op("h", "exp", "x = d1") + op("d2", "sin", "x = h"), "d2");
-  EXPECT_EQ(text(p), "up submit wait down run:h up submit wait down");
+  EXPECT_EQ(text(p), "up launch wait down run:h up launch wait down");
   EXPECT_EQ(p.regions.size(), 2u);
 }
 
@@ -82,7 +71,7 @@ TEST_F(Regions, TheHostWorksWhileARegionRuns) {
   const Plan& p =
       planned("tensor<fp32, [8]> x",
               op("h", "exp", "x = x") + op("d1", "relu", "x = x") + op("sum", "add", "x = d1, y = h"), "sum");
-  EXPECT_EQ(text(p), "up submit run:h wait down run:sum");
+  EXPECT_EQ(text(p), "up launch run:h wait down run:sum");
 }
 
 TEST_F(Regions, AValueCrossesOnce) {
@@ -90,7 +79,7 @@ TEST_F(Regions, AValueCrossesOnce) {
                           op("d1", "relu", "x = x") + op("d2", "add", "x = d1, y = x") + op("h1", "exp", "x = d2") +
                               op("h2", "sin", "x = d2"),
                           "h1, h2");
-  EXPECT_EQ(text(p), "up submit wait down run:h1 run:h2");
+  EXPECT_EQ(text(p), "up launch wait down run:h1 run:h2");
 }
 
 TEST_F(Regions, BlocksFindValuesOnTheHost) {
@@ -100,20 +89,18 @@ TEST_F(Regions, BlocksFindValuesOnTheHost) {
                               "block a() { tensor<fp32, [8]> u = exp(x = d1); } -> (u);\n"
                               "block b() { tensor<fp32, [8]> v = sin(x = d1); } -> (v);\n};\n",
                           "y");
-  EXPECT_EQ(text(p), "up submit wait down cond");
+  EXPECT_EQ(text(p), "up launch wait down cond");
 }
 
 TEST_F(Regions, WhatADeviceRefusesRunsOnTheHost) {
   const Plan& p =
       planned("tensor<fp32, [8]> x",
               op("d1", "random_normal", "shape = tensor<int32, [1]>([8])") + op("d2", "add", "x = d1, y = x"), "d2");
-  EXPECT_EQ(text(p), "run:d1 up up submit wait down");
-  for (const Step& s : p.steps)
-    if (s.op != nullptr && s.op->name == "d1") {
-      ASSERT_NE(s.bids, nullptr);
-      ASSERT_EQ(s.bids->size(), 2u);
-      EXPECT_EQ((*s.bids)[1].refusal, "simulator.reference: state that the host keeps");
-    }
+  EXPECT_EQ(text(p), "run:d1 up up launch wait down");
+  const plan::Run& d1 = std::get<plan::Run>(p.steps[0]);
+  ASSERT_NE(d1.bids, nullptr);
+  ASSERT_EQ(d1.bids->size(), 2u);
+  EXPECT_EQ((*d1.bids)[1].refusal, "simulator.reference: state that the host keeps");
 }
 
 std::string read_state(const std::string& name) { return op(name, "read_state", "input = s"); }
@@ -128,7 +115,7 @@ TEST_F(Regions, AStateCrossesOnceEachWay) {
               read_state("d1") + op("d2", "add", "x = d1, y = x") + write_state("d2") + read_state("d3") +
                   op("d4", "mul", "x = d3, y = x") + write_state("d4") + read_state("d5") + op("d6", "exp", "x = d5"),
               "d6");
-  EXPECT_EQ(text(p), "up up submit wait down down convert");
+  EXPECT_EQ(text(p), "up up launch wait down down convert");
   ASSERT_EQ(p.regions.size(), 1u);
   EXPECT_EQ(p.regions[0].steps.size(), 3u);
 }
@@ -149,9 +136,9 @@ TEST_F(Regions, AStateThatIsGivenToAnotherIsTakenFirst) {
                           "d3");
   std::vector<std::pair<Storage, Storage>> copies;
   for (const Step& s : p.steps)
-    if (s.kind == Step::Kind::convert && s.region < 0)
-      copies.emplace_back(p.places[static_cast<size_t>(s.in[0])].storage,
-                          p.places[static_cast<size_t>(s.out[0])].storage);
+    if (const Convert* convert = std::get_if<Convert>(&s))
+      copies.emplace_back(p.places[static_cast<size_t>(convert->from)].storage,
+                          p.places[static_cast<size_t>(convert->to)].storage);
   // A value that is read after its state has changed is already a copy.
   const std::pair out{Storage::external, Storage::arena}, in{Storage::arena, Storage::external};
   EXPECT_EQ(copies, (std::vector{out, in, in}));
@@ -176,29 +163,21 @@ TEST(Lifetimes, OfUploadsBeginBeforeRegionsThatRun) {
       if (i % 3 != 0) p.device = device, p.region = i / 3;
       plan.places.push_back(std::move(p));
     }
-    plan.regions = {{.device = device, .uploads = {1}}, {.device = device, .uploads = {4}}};
-    const auto add = [&](Step::Kind kind, int region, std::vector<int> in, std::vector<int> out) {
-      Step s;
-      s.kind = kind;
-      s.region = region;
-      s.device = device;
-      s.in = std::move(in);
-      s.out = std::move(out);
-      plan.steps.push_back(std::move(s));
-    };
-    add(Step::Kind::transfer, 0, {0}, {1});
-    add(Step::Kind::run, 0, {1}, {2});
-    add(Step::Kind::submit, 0, {}, {});
-    if (waits) add(Step::Kind::wait, 0, {}, {});
-    add(Step::Kind::transfer, 1, {3}, {4});
-    add(Step::Kind::run, 1, {4}, {5});
-    add(Step::Kind::submit, 1, {}, {});
-    find_regions(plan);
-    find_lifetimes(plan, nullptr);
+    plan::Run first, second;
+    first.choice = second.choice = std::make_shared<kernel::KernelChoice>();
+    first.in = {1}, first.out = {2};
+    second.in = {4}, second.out = {5};
+    plan.regions.push_back({.device = device, .steps = {first}, .uploads = {{0, 1}}, .downloads = {}});
+    plan.regions.push_back({.device = device, .steps = {second}, .uploads = {{3, 4}}, .downloads = {}});
+    plan.steps = {Upload{0, 0}, Launch{0}};
+    if (waits) plan.steps.emplace_back(Wait{0});
+    plan.steps.emplace_back(Upload{1, 0});
+    plan.steps.emplace_back(Launch{1});
+    find_lifetimes(plan);
     return plan;
   };
   const Plan running = planned(false), done = planned(true);
-  EXPECT_EQ(running.places[4].first, running.regions[0].first);
+  EXPECT_EQ(running.places[4].first, 1) << "the first step of the region that runs";
   EXPECT_GT(done.places[4].first, done.places[2].last);
 }
 

@@ -178,12 +178,12 @@ TEST_F(Stages, ASequenceMovesValuesToItsRegions) {
   pin_to_simulator();
   read(kSum);
   EXPECT_EQ(sequence_text(*plan()),
-            "transfer  2 (on simulator) = 0 (x), region 0 on simulator\n"
+            "upload    2 (on simulator) = 0 (x), region 0 on simulator\n"
             "run       4 (sum, on simulator) = add(2 (on simulator), 3 (on simulator)) by simulator.reference, region "
             "0 on simulator\n"
-            "submit    region 0 on simulator\n"
+            "launch    region 0 on simulator\n"
             "wait      region 0 on simulator\n"
-            "transfer  7 = 6 (row, on simulator), region 0 on simulator\n"
+            "download  7 = 6 (row, on simulator), region 0 on simulator\n"
             "output    7\n");
   EXPECT_EQ(memory_text(*plan()),
             "arena of 64 bytes on the host\n"

@@ -33,10 +33,10 @@ class CountingDevice final : public kernel::Device {
 class SeenLists final : public TraceSink {
  public:
   void step(const plan::Plan&, const plan::Step& step, double, std::span<const TensorView> out) override {
-    if (step.kind == plan::Step::Kind::convert && out[0].dtype == DType::none) copies++;
-    if (step.op != nullptr)
+    if (std::holds_alternative<plan::Convert>(step) && out[0].dtype == DType::none) copies++;
+    if (const plan::Call* call = plan::call_of(step))
       for (const TensorView& v : out)
-        if (v.dtype == DType::none) of[std::string(step.op->type_name())].insert(v.data);
+        if (v.dtype == DType::none) of[std::string(call->op->type_name())].insert(v.data);
   }
   std::set<const void*> all() const {
     std::set<const void*> lists;

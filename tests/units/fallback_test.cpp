@@ -336,9 +336,9 @@ TEST_F(NextDevice, WhatDevicesComputeIsObservedAfterALossToo) {
   ASSERT_TRUE(done.is_planned());
   std::vector<std::string> downloaded;
   const plan::Plan& plan = *done.plan();
-  for (const plan::Step& s : plan.steps)
-    if (s.kind == plan::Step::Kind::transfer && plan.places[static_cast<size_t>(s.out[0])].device == nullptr)
-      downloaded.push_back(plan.places[static_cast<size_t>(s.in[0])].value->name);
+  for (const plan::Region& r : plan.regions)
+    for (const plan::Crossing& c : r.downloads)
+      downloaded.push_back(plan.places[static_cast<size_t>(c.from)].value->name);
   EXPECT_NE(std::find(downloaded.begin(), downloaded.end(), "d3"), downloaded.end());
 }
 

@@ -99,7 +99,7 @@ std::optional<Layer> Layer::make(std::string_view kernel, size_t copies, const i
     body.set_outputs({*y});
     auto plan = plan::plan_block(body, {{ir::Type::tensor(ir::DType::fp32, shape)}}, nullptr, copy->options);
     if (!plan.ok()) return std::nullopt;
-    for (const plan::Step& s : (*plan)->steps)
+    for (const plan::Step& s : (*plan)->sequence.steps)
       if (std::holds_alternative<plan::Run>(s)) copy->timer.timed = &s;
     copy->context.options = &copy->options;
     copy->context.trace = &copy->timer;

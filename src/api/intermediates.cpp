@@ -17,13 +17,12 @@ class Observer final : public runtime::TraceSink {
   }
   void step(const plan::Plan& plan, const plan::Step& step, double, std::span<const ir::TensorView> out) override {
     if (const auto* download = std::get_if<plan::Download>(&step)) {
-      const int from = plan.regions[static_cast<size_t>(download->region)].downloads[download->index].from;
-      const int to = plan.regions[static_cast<size_t>(download->region)].downloads[download->index].to;
-      const ir::Value* value = plan.places[static_cast<size_t>(from)].value;
-      if (value != nullptr) add(value->producer(), value, plan.places[static_cast<size_t>(to)], out[0]);
+      const plan::Crossing& crossing = plan.sequence.region(download->region).downloads[download->index];
+      const ir::Value* value = plan.sequence.place(crossing.from).value;
+      if (value != nullptr) add(value->producer(), value, plan.sequence.place(crossing.to), out[0]);
     } else if (const plan::Call* call = plan::call_of(step)) {
       for (size_t i = 0; i < out.size(); i++) {
-        const plan::Place& p = plan.places[static_cast<size_t>(call->out[i])];
+        const plan::Place& p = plan.sequence.place(call->out[i]);
         add(call->op, p.value, p, out[i]);
       }
     }

@@ -44,20 +44,20 @@ class Reporter {
   ~Reporter() { refused_.add_to(out_.remarks); }
 
   void add(const plan::Plan& plan, int depth) {
-    out_.arena_bytes += plan.arena_bytes;
-    out_.unshared_bytes += plan.largest_unshared_bytes;
-    if (plan.parent == nullptr || plan.parent->block != plan.block) out_.folded += plan.folded;
+    out_.arena_bytes += plan.memory.arena_bytes;
+    out_.unshared_bytes += plan.memory.unshared_bytes;
+    if (plan.parent == nullptr || plan.parent->sequence.block != plan.sequence.block) out_.folded += plan.folded;
     const size_t first_region = out_.regions.size();
     add_regions(plan);
-    const Of of{plan, plan::CopiedValues(plan), first_region, depth};
-    for (const plan::Step& s : plan.steps) {
+    const Of of{plan, plan::CopiedValues(plan.sequence), first_region, depth};
+    for (const plan::Step& s : plan.sequence.steps) {
       if (const auto* launch = std::get_if<plan::Launch>(&s))
-        for (const plan::RegionStep& inner : plan.regions[static_cast<size_t>(launch->region)].steps)
+        for (const plan::RegionStep& inner : plan.sequence.region(launch->region).steps)
           std::visit([&](const auto& one) { add_step(of, one, launch->region, nullptr); }, inner);
       std::visit([&](const auto& one) { add_step(of, one, -1, &s); }, s);
     }
-    if (plan.is_complete()) return;
-    if (const plan::Control* control = plan::control_of(*plan.pending)) add_step(of, *control, -1, nullptr);
+    if (plan.sequence.is_complete()) return;
+    if (const plan::Control* control = plan::control_of(*plan.sequence.pending)) add_step(of, *control, -1, nullptr);
     auto rest = plan.continuations->snapshot();
     if (!rest.empty())
       add(*rest.front(), depth);
@@ -73,17 +73,17 @@ class Reporter {
     size_t first_region;
     int depth;
 
-    const plan::Place& place(int i) const { return plan.places[static_cast<size_t>(i)]; }
-    const plan::Region& region(int r) const { return plan.regions[static_cast<size_t>(r)]; }
+    const plan::Place& place(int i) const { return plan.sequence.place(i); }
+    const plan::Region& region(int r) const { return plan.sequence.region(r); }
   };
 
   void add_regions(const plan::Plan& plan) {
     const auto bytes_of = [&](const std::vector<plan::Crossing>& crossings) {
       size_t n = 0;
-      for (const plan::Crossing& c : crossings) n += bytes(plan.places[static_cast<size_t>(c.to)]);
+      for (const plan::Crossing& c : crossings) n += plan::bytes_of(plan.sequence.place(c.to));
       return n;
     };
-    for (const plan::Region& r : plan.regions) {
+    for (const plan::Region& r : plan.sequence.regions) {
       PlannedRegion p;
       p.device = r.device->name();
       p.upload_bytes = bytes_of(r.uploads);
@@ -125,11 +125,6 @@ class Reporter {
     return s.choice->cost;
   }
 
-  static size_t bytes(const plan::Place& p) {
-    const auto n = kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout);
-    return n.ok() ? *n : 0;
-  }
-
   void add_bids(const plan::KernelCall& s, PlannedOperation& p) const {
     const auto unit_of = [&](std::string_view name) {
       for (const kernel::Device* d : options_.devices)
@@ -161,8 +156,8 @@ class Reporter {
     }
     p.device = region >= 0 ? std::string(of.region(region).device->name()) : "executor";
     describe(of, step, p);
-    for (int o : plan::writes_of(of.plan, step)) p.outputs.push_back(cat(of.place(o).type));
-    if (const auto out = plan::writes_of(of.plan, step); !out.empty())
+    for (int o : plan::writes_of(of.plan.sequence, step)) p.outputs.push_back(cat(of.place(o).type));
+    if (const auto out = plan::writes_of(of.plan.sequence, step); !out.empty())
       p.layout = kernel::to_string(of.place(out[0]).layout);
     if (times_ != nullptr)
       if (auto it = times_->find(host); it != times_->end()) {
@@ -241,11 +236,11 @@ class Reporter {
   static void describe_transfer(const Of& of, const plan::Crossing& c, bool is_upload, PlannedOperation& p) {
     const plan::Plan& plan = of.plan;
     p.type = "transfer";
-    p.bytes = bytes(of.place(c.from));
+    p.bytes = plan::bytes_of(of.place(c.from));
     p.note = cat(p.bytes, " bytes ", is_upload ? "to " : "from ", p.device);
-    if (!plan.is_complete() && !is_upload)
-      p.reason = cat("the plan ends at '", plan.pending_op().name, "' (", plan.pending_op().type_name(),
-                     "), whose shapes depend on values");
+    if (!plan.sequence.is_complete() && !is_upload)
+      p.reason = cat("the plan ends at '", plan.sequence.pending_op().name, "' (",
+                     plan.sequence.pending_op().type_name(), "), whose shapes depend on values");
     const ir::Value* v = of.values.of(c.from);
     if (v == nullptr) return;
     p.name = v->name;

@@ -294,8 +294,8 @@ class Tiles {
   Result<std::vector<FeatureValue>> new_outputs() const {
     const std::shared_ptr<const plan::Plan> plan = MOKA_TRY(model_.plan(types_));
     std::vector<FeatureValue> out;
-    for (int place : plan->outputs) {
-      const ir::Type& type = plan->places[static_cast<size_t>(place)].type;
+    for (int place : plan->sequence.outputs) {
+      const ir::Type& type = plan->sequence.place(place).type;
       if (!type.is_tensor() || type.rank() == 0 || type.shape()[0] != tile_)
         return fail(ErrorCode::unsupported, "an output without rows");
       out.push_back(MOKA_TRY(new_column(type, rows_)));

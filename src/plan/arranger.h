@@ -8,13 +8,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plan/assignment.h"
-#include "plan/plan.h"
-#include "plan/prepare.h"
+#include "plan/arrange.h"
 
-/// How a plan's places and steps are made from the values before it. Private to this folder.
+/// How the places and steps of a sequence are made from the values before it. Private to this folder.
 ///
-///     plan_block.cpp starts a plan for a block, or for what follows another plan
 ///     arrange.cpp    visits the operations in the order of the assignment
 ///     places.cpp     makes the places of values
 ///     emit.cpp       makes the step of one operation: its kernel, layouts, views instead of copies
@@ -25,20 +22,20 @@ namespace moka::plan {
 
 class Arranger {
  public:
-  Arranger(std::shared_ptr<const Resolved> resolved, const Claims& claims, const Assignment& assignment,
-           const Plan* parent, const PlanOptions& options, bool own_outputs);
+  Arranger(const Resolved& resolved, const Claims& claims, const Assignment& assignment, const Plan* parent,
+           const PlanOptions& options, bool own_outputs);
 
-  Result<std::shared_ptr<const Plan>> run();
+  Result<Arranged> run();
 
  private:
   using Layout = kernel::Layout;
   using Device = kernel::Device;
 
-  Place& place(int i) { return plan_->places[static_cast<size_t>(i)]; }
+  Place& place(int i) { return sequence_.places[static_cast<size_t>(i)]; }
   int add_place(Place p);
   int add_result(int value, Layout layout);
-  void add_step(Step s) { plan_->steps.push_back(std::move(s)); }
-  Region& region(int r) { return plan_->regions[static_cast<size_t>(r)]; }
+  void add_step(Step s) { sequence_.steps.push_back(std::move(s)); }
+  Region& region(int r) { return sequence_.regions[static_cast<size_t>(r)]; }
   void add_inputs();
   /// The place of a value of Resolved.
   int home(int value);
@@ -52,8 +49,13 @@ class Arranger {
   Status arrange_call(size_t n);
   Status arrange_control(const ResolvedOp& op);
   Status arrange_pending();
-  /// Plans the blocks of control flow.
-  Status plan_blocks(const ResolvedOp& op, bool is_loop, Control& step);
+  /// The step of control flow, with a cache for each block.
+  template <class AnyStep>
+  static AnyStep with_caches(Control step) {
+    for (auto& cache : step.blocks) cache = std::make_shared<PlanCache>();
+    if (step.op->type_name() == "while_loop") return Loop{std::move(step)};
+    return Cond{std::move(step)};
+  }
   std::vector<Layout> layouts(std::span<const int> in, const Device* memory);
   Result<std::shared_ptr<kernel::KernelChoice>> choose(size_t n, std::span<const int> in, KernelCall& step);
   Result<ChosenKernel> choose_on_host(size_t n, std::span<const int> in);
@@ -103,13 +105,16 @@ class Arranger {
   int region_of(const Device& device);
   void close_region();
 
-  std::shared_ptr<Plan> plan_;
+  /// The region that writes a place; -1: none does.
+  int& writer_of(int p) { return written_by_[static_cast<size_t>(place(p).root)]; }
+
+  Sequence sequence_;
   const Resolved& resolved_;
   const Claims& claims_;
   const Assignment& assignment_;
+  const Plan* const parent_;
   const PlanOptions& options_;
   const StateUses& states_;
-  bool own_outputs_;
   std::vector<int> home_;                                       ///< by value of Resolved; -1: it has no place yet
   std::unordered_map<const ir::Op*, const Device*> device_of_;  ///< operations in the memory of devices
   std::map<std::tuple<int, const Device*, Layout>, int> copies_;
@@ -117,8 +122,9 @@ class Arranger {
   std::vector<Preparation> preparations_;
   /// by place of a state: the place of the last value it was given, for states passed by value
   std::map<int, int> given_;
-  int open_ = -1;             ///< the region that is not submitted yet
-  std::vector<bool> waited_;  ///< per region
+  std::vector<int> written_by_;  ///< by place with its own storage: the region that writes it
+  int open_ = -1;                ///< the region that is not submitted yet
+  std::vector<bool> waited_;     ///< per region
 };
 
 }  // namespace moka::plan

@@ -97,9 +97,9 @@ class Claimer {
     for (size_t i = 0; i < resolved.values.size(); i++) {
       const ResolvedValue& v = resolved.values[i];
       if (v.source != ResolvedValue::Source::outer) continue;
-      const auto it = parent->place_of.find(v.value);
-      if (it != parent->place_of.end())
-        on_host_[static_cast<int>(i)] = parent->places[static_cast<size_t>(it->second)].layout;
+      const auto it = parent->sequence.place_of.find(v.value);
+      if (it != parent->sequence.place_of.end())
+        on_host_[static_cast<int>(i)] = parent->sequence.place(it->second).layout;
     }
   }
 

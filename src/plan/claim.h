@@ -8,10 +8,10 @@
 #include "plan/choices.h"
 #include "plan/resolve.h"
 
-/// The second of the four values that a plan is made of: what each device offers for each operation.
+/// The second of the values that a plan is made of: what each device offers for each operation.
 namespace moka::plan {
 
-class Plan;
+struct Plan;
 
 /// A device's estimate for an operation, or its refusal.
 struct Bid {

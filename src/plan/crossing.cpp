@@ -19,8 +19,9 @@ std::unique_ptr<kernel::KernelChoice> conversion(const kernel::Device& device, c
 
 Status Arranger::materialize(int i) {
   Place& p = place(i);
-  if (p.storage == Storage::constant && p.constant.empty_handle() && p.device == nullptr && p.value->type.is_tensor())
-    p.constant = MOKA_TRY(options_.constants->get(*p.value, true));
+  Constant* c = std::get_if<Constant>(&p.storage);
+  if (c != nullptr && c->tensor.empty_handle() && p.device == nullptr && p.value->type.is_tensor())
+    c->tensor = MOKA_TRY(options_.constants->get(*p.value, true));
   return {};
 }
 
@@ -34,15 +35,15 @@ Result<int> Arranger::available_in(int i, const Device* device, Layout layout) {
   if (at_home) {
     out = MOKA_TRY(convert(i, layout));
   } else if (device != nullptr && place(i).device == nullptr) {
-    out = place(i).storage == Storage::constant ? MOKA_TRY(upload_constant(i, *device, layout))
-                                                : MOKA_TRY(upload(i, *device, layout));
+    out =
+        place(i).is<Constant>() ? MOKA_TRY(upload_constant(i, *device, layout)) : MOKA_TRY(upload(i, *device, layout));
   } else if (device != nullptr) {
     out = MOKA_TRY(available_in(MOKA_TRY(available_in(i, nullptr, place(i).layout)), device, layout));
   } else {
     const Place& from = place(i);
     const size_t bytes = MOKA_TRY(kernel::storage_bytes(from.type.dtype(), from.type.shape(), from.layout));
     const size_t wanted = MOKA_TRY(kernel::storage_bytes(from.type.dtype(), from.type.shape(), layout));
-    if (from.region == open_ && wanted <= bytes && from.layout != layout &&
+    if (writer_of(i) == open_ && wanted <= bytes && from.layout != layout &&
         conversion(*from.device, from.type, from.layout, layout) != nullptr)
       out = MOKA_TRY(available_in(MOKA_TRY(available_in(i, from.device, layout)), nullptr, layout));
     else if (from.layout != layout)
@@ -65,8 +66,8 @@ Result<int> Arranger::convert(int i, Layout layout) {
       const int there = MOKA_TRY(available_in(i, nullptr, layout));
       return available_in(there, device, layout);
     }
-    to.region = region_of(*device);
-    const int out = add_place(std::move(to));
+    const int r = region_of(*device), out = add_place(std::move(to));
+    writer_of(out) = r;
     region(open_).steps.emplace_back(DeviceConvert{i, out, std::move(choice)});
     return out;
   }
@@ -78,8 +79,8 @@ Result<int> Arranger::convert(int i, Layout layout) {
 
 std::unique_ptr<kernel::KernelChoice> Arranger::unpacking(int i, const Device& device) {
   const ir::Type& type = place(i).type;
-  if (std::find(plan_->inputs.begin(), plan_->inputs.end(), i) == plan_->inputs.end() || !options_.image_planes ||
-      !type.is_tensor() || type.rank() < 3)
+  if (std::find(sequence_.inputs.begin(), sequence_.inputs.end(), i) == sequence_.inputs.end() ||
+      !options_.image_planes || !type.is_tensor() || type.rank() < 3)
     return nullptr;
   const auto order = options_.image_planes(*place(i).value);
   return order ? device.unpack(*order, type).choice : nullptr;
@@ -89,15 +90,15 @@ int Arranger::upload_pixels(int i, const Device& device, std::unique_ptr<kernel:
   Place packed;
   packed.type =
       ir::Type::tensor(ir::DType::uint8, ir::Shape{static_cast<int64_t>(kernel::packed_pixels(place(i).type.shape()))});
-  packed.storage = Storage::external;
+  packed.storage = External{};
   const int there = add_upload(add_place(std::move(packed)), device);
-  const auto input = std::find(plan_->inputs.begin(), plan_->inputs.end(), i) - plan_->inputs.begin();
-  plan_->pixels.push_back({static_cast<size_t>(input), region(open_).uploads.back().from});
+  const auto input = std::find(sequence_.inputs.begin(), sequence_.inputs.end(), i) - sequence_.inputs.begin();
+  sequence_.pixels.push_back({static_cast<size_t>(input), region(open_).uploads.back().from});
   Place planes;
   planes.type = place(i).type;
   planes.device = &device;
-  planes.region = open_;
   const int out = add_place(std::move(planes));
+  writer_of(out) = open_;
   region(open_).steps.emplace_back(DeviceConvert{there, out, std::move(unpacks)});
   copies_[std::tuple(out, nullptr, Layout{})] = i;
   return out;
@@ -124,8 +125,8 @@ int Arranger::add_upload(int i, const Device& device) {
   p.type = place(i).type;
   p.layout = place(i).layout;
   p.device = &device;
-  p.region = region_of(device);
-  const int out = add_place(std::move(p));
+  const int r = region_of(device), out = add_place(std::move(p));
+  writer_of(out) = r;
   add_step(Upload{open_, region(open_).uploads.size()});
   region(open_).uploads.push_back({i, out});
   copies_[std::tuple(out, nullptr, place(i).layout)] = i;
@@ -137,30 +138,31 @@ Result<int> Arranger::upload_constant(int i, const Device& device, Layout layout
   p.type = place(i).type;
   p.layout = layout;
   p.device = &device;
-  p.storage = Storage::constant;
   const size_t bytes = MOKA_TRY(kernel::storage_bytes(p.type.dtype(), p.type.shape(), layout));
   auto fill = [&](std::byte* to) -> Status {
-    const ir::Tensor from = place(i).constant.empty_handle() ? MOKA_TRY(options_.constants->get(*place(i).value, false))
-                                                             : place(i).constant;
+    const ir::Tensor& held = std::get<Constant>(place(i).storage).tensor;
+    const ir::Tensor from = held.empty_handle() ? MOKA_TRY(options_.constants->get(*place(i).value, false)) : held;
     const ir::TensorView out{p.type.dtype(), p.type.shape(), to};
     kernel::convert_layout(from.view(), place(i).layout, out, layout, 0,
                            kernel::convert_tiles(p.type.shape(), place(i).layout, layout));
     return {};
   };
+  std::shared_ptr<const kernel::Buffer> buffer;
   if (const ir::Value* v = pooled(i))
-    p.buffer = MOKA_TRY_ON(options_.constants->upload(*v, *device.memory(),
-                                                      cat(device.name(), ".", kernel::to_string(layout)), bytes, fill),
-                           device);
+    buffer = MOKA_TRY_ON(options_.constants->upload(*v, *device.memory(),
+                                                    cat(device.name(), ".", kernel::to_string(layout)), bytes, fill),
+                         device);
   else
-    p.buffer = MOKA_TRY_ON(upload_to(*device.memory(), bytes, fill), device);
+    buffer = MOKA_TRY_ON(upload_to(*device.memory(), bytes, fill), device);
+  p.storage = Constant{{}, std::move(buffer)};
   return add_place(std::move(p));
 }
 
 Result<int> Arranger::download(int i) {
   const Device* device = place(i).device;
   // A state is not written by a region before its end.
-  const bool is_state = place(i).storage == Storage::external;
-  const int r = is_state ? region_of(*device) : place(i).region;
+  const bool is_state = place(i).is<External>();
+  const int r = is_state ? region_of(*device) : writer_of(i);
   if (r < 0) return fail(ErrorCode::internal, "a constant of device '", device->name(), "' is read by the host");
   if (r == open_) close_region();
   if (!waited_[static_cast<size_t>(r)]) {
@@ -178,8 +180,8 @@ Result<int> Arranger::download(int i) {
 }
 
 Status Arranger::return_to_host(const ir::Value* v) {
-  auto it = plan_->place_of.find(v);
-  if (it == plan_->place_of.end() || place(it->second).device == nullptr) return {};
+  auto it = sequence_.place_of.find(v);
+  if (it == sequence_.place_of.end() || place(it->second).device == nullptr) return {};
   it->second = MOKA_TRY(on_host(it->second));
   home_[static_cast<size_t>(resolved_.find(v))] = it->second;
   return {};
@@ -188,8 +190,8 @@ Status Arranger::return_to_host(const ir::Value* v) {
 int Arranger::region_of(const Device& device) {
   if (open_ >= 0 && region(open_).device == &device) return open_;
   close_region();
-  open_ = static_cast<int>(plan_->regions.size());
-  plan_->regions.push_back({&device});
+  open_ = static_cast<int>(sequence_.regions.size());
+  sequence_.regions.push_back({&device});
   waited_.push_back(false);
   return open_;
 }

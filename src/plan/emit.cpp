@@ -9,7 +9,7 @@ Status Arranger::emit_alias(size_t n, int in) {
   const ResolvedOp& op = resolved_.ops[n];
   // A view stays in the memory of its input unless the operations around it are elsewhere.
   const Device* device = assignment_.is_on_host() ? place(in).device : assignment_.device[n];
-  if (place(in).storage == Storage::object || place(in).storage == Storage::constant) device = place(in).device;
+  if (place(in).is<Object>() || place(in).is<Constant>()) device = place(in).device;
   Layout flat;
   flat.half = device != nullptr && place(in).layout.half;
   const int from = MOKA_TRY(available_in(in, device, flat));
@@ -17,7 +17,7 @@ Status Arranger::emit_alias(size_t n, int in) {
   p.value = op.op->output();
   p.type = resolved_.at(op.out[0]).type;
   p.layout = flat;
-  if (p.storage == Storage::constant) p.constant = place(from).constant.reshaped(p.type.shape());
+  if (Constant* c = std::get_if<Constant>(&p.storage)) c->tensor = c->tensor.reshaped(p.type.shape());
   add_place(std::move(p));
   return {};
 }
@@ -75,10 +75,10 @@ void Arranger::add_preparation(const KernelCall& step, std::shared_ptr<kernel::K
   Preparation& p = preparations_.emplace_back(Preparation{step.op, step.device, std::move(choice), {}});
   for (int i : in) {
     const Place& from = place(i);
-    if (from.storage != Storage::constant)
-      p.inputs.emplace_back();
+    if (const Constant* c = std::get_if<Constant>(&from.storage))
+      p.inputs.push_back({from.value, pooled(i) != nullptr, c->tensor});
     else
-      p.inputs.push_back({from.value, pooled(i) != nullptr, from.constant});
+      p.inputs.emplace_back();
   }
 }
 
@@ -86,7 +86,7 @@ Status Arranger::convert_inputs(const kernel::KernelChoice& choice, const Device
   for (size_t i = 0; i < in.size(); i++) {
     if (i < choice.in_prepare_only.size() && choice.in_prepare_only[i])
       in[i] = prepared(in[i]);
-    else if (place(in[i]).storage != Storage::object && place(in[i]).type.is_tensor())
+    else if (!place(in[i]).is<Object>() && place(in[i]).type.is_tensor())
       in[i] = MOKA_TRY(available_in(in[i], memory, i < choice.in.size() ? choice.in[i] : Layout{}));
   }
   return {};
@@ -99,11 +99,10 @@ Status Arranger::add_results(const ResolvedOp& op, const kernel::KernelChoice& c
     step.out.push_back(add_result(op.out[i], i < choice.out.size() ? choice.out[i] : Layout{}));
     Place& out = place(step.out.back());
     out.device = memory;
-    out.region = region;
+    if (!cut) written_by_.back() = region;
     if (!cut) continue;
     const Place& whole = place(step.in[static_cast<size_t>(choice.cuts[i].in)]);
     place_in(out, whole, choice.cuts[i].offset);
-    out.region = whole.region;
   }
   if (memory != nullptr) return {};
   if (step.out.size() == 1) write_in_state(op, choice, step.in, step.out[0]);
@@ -146,7 +145,7 @@ bool Arranger::can_cut(const kernel::KernelChoice& choice, std::span<const int> 
   return options_.reuse_buffers && !choice.cuts.empty() &&
          std::all_of(choice.cuts.begin(), choice.cuts.end(), [&](const kernel::Part& c) {
            const Place& root = place(place(in[static_cast<size_t>(c.in)]).root);
-           return root.type.is_tensor() && (root.storage == Storage::arena || root.storage == Storage::external);
+           return root.type.is_tensor() && (root.is<InArena>() || root.is<External>());
          });
 }
 

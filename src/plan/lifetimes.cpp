@@ -2,7 +2,8 @@
 #include <climits>
 
 #include "kernel/device.h"
-#include "plan/plan.h"
+#include "plan/resolve.h"
+#include "plan/sequence.h"
 
 namespace moka::plan {
 
@@ -10,58 +11,58 @@ namespace {
 
 class Lifetimes {
  public:
-  explicit Lifetimes(Plan& plan) : plan_(plan), first_(plan.regions.size()) {}
+  explicit Lifetimes(const Sequence& sequence)
+      : sequence_(sequence), lives_(sequence.places.size()), first_(sequence.regions.size()) {}
 
-  void find() {
-    for (Place& p : plan_.places) p.first = INT_MAX, p.last = -1;
+  std::vector<Lifetime> find() {
     int region = -1;  // whose steps are visited
-    for_each_step(plan_, [&]<class One>(int s, const One& step, int r) {
+    for_each_step(sequence_, [&]<class One>(int s, const One& step, int r) {
       if (r >= 0 && r != region) first_[static_cast<size_t>(r)] = s;
       region = r;
-      for (int i : reads_of(plan_, step)) touch(i, s);
+      for (int i : reads_of(sequence_, step)) touch(i, s);
       if constexpr (std::is_same_v<One, DeviceConvert>) {
         // Storing to a state does not extend its lifetime: the state is only read before.
-        if (!is_state_store(plan_, step)) touch(step.to, s);
+        if (!is_state_store(sequence_, step)) touch(step.to, s);
       } else {
-        for (int i : writes_of(plan_, step)) touch(i, s);
+        for (int i : writes_of(sequence_, step)) touch(i, s);
       }
       cross(s, step);
     });
-    for (const Region& r : plan_.regions) keep_for_joined(r);
-    const int end = count_steps(plan_);
-    for (int i : plan_.outputs) touch(i, end);
-    if (plan_.is_complete()) return;
-    for (int i : call_of(*plan_.pending)->in) touch(i, end);
-    for (const ir::Value* v : used_from(*plan_.block, plan_.pending_op()))
-      if (auto it = plan_.place_of.find(v); it != plan_.place_of.end()) touch(it->second, end);
+    for (const Region& r : sequence_.regions) keep_for_joined(r);
+    const int end = count_steps(sequence_);
+    for (int i : sequence_.outputs) touch(i, end);
+    if (sequence_.is_complete()) return std::move(lives_);
+    for (int i : call_of(*sequence_.pending)->in) touch(i, end);
+    for (const ir::Value* v : used_from(*sequence_.block, sequence_.pending_op()))
+      if (auto it = sequence_.place_of.find(v); it != sequence_.place_of.end()) touch(it->second, end);
+    return std::move(lives_);
   }
 
  private:
-  Region& region(int r) { return plan_.regions[static_cast<size_t>(r)]; }
-
   void touch(int i, int step) {
-    Place& r = plan_.places[static_cast<size_t>(plan_.places[static_cast<size_t>(i)].root)];
-    r.first = std::min(r.first, step);
-    r.last = std::max(r.last, step);
+    Lifetime& life = lives_[static_cast<size_t>(sequence_.place(i).root)];
+    life.first = std::min(life.first, step);
+    life.last = std::max(life.last, step);
   }
 
   template <class One>
   void cross(int s, const One& step) {
     if constexpr (std::is_same_v<One, Launch>) {
-      const Region& r = region(step.region);
+      const Region& r = sequence_.region(step.region);
       if (r.steps.empty()) first_[static_cast<size_t>(step.region)] = s;
       for (const Crossing& c : r.uploads) touch(c.to, first_[static_cast<size_t>(step.region)]);
       for (const Crossing& c : r.downloads) touch(c.from, s);
       running_.push_back(step.region);
     } else if constexpr (std::is_same_v<One, Wait>) {
       // A queue runs its regions in order, so regions before a finished one are finished too.
-      std::erase_if(running_,
-                    [&](int r) { return r <= step.region && region(r).device == region(step.region).device; });
+      std::erase_if(running_, [&](int r) {
+        return r <= step.region && sequence_.region(r).device == sequence_.region(step.region).device;
+      });
     } else if constexpr (std::is_same_v<One, Upload>) {
       // When host and device share memory, an upload is written at once, while other regions may still run.
-      const Region& to = region(step.region);
+      const Region& to = sequence_.region(step.region);
       for (int r : running_)
-        if (region(r).device == to.device) touch(to.uploads[step.index].to, first_[static_cast<size_t>(r)]);
+        if (sequence_.region(r).device == to.device) touch(to.uploads[step.index].to, first_[static_cast<size_t>(r)]);
     }
   }
 
@@ -71,7 +72,7 @@ class Lifetimes {
       int number;
       const kernel::KernelChoice* choice;
     };
-    const int first = first_[static_cast<size_t>(&r - plan_.regions.data())];
+    const int first = first_[static_cast<size_t>(&r - sequence_.regions.data())];
     std::unordered_map<int, Reader> reader;  // by place: the last one
     const auto visit = [&](auto&& of) {
       for (size_t k = 0; k < r.steps.size(); k++) {
@@ -93,18 +94,14 @@ class Lifetimes {
     });
   }
 
-  Plan& plan_;
+  const Sequence& sequence_;
+  std::vector<Lifetime> lives_;
   std::vector<int> first_;    ///< by region: the number of its first step
   std::vector<int> running_;  ///< regions
 };
 
 }  // namespace
 
-bool is_state_store(const Plan& plan, const DeviceConvert& step) {
-  const Place& to = plan.places[static_cast<size_t>(step.to)];
-  return to.storage == Storage::external && to.device != nullptr;
-}
-
-void find_lifetimes(Plan& plan) { Lifetimes(plan).find(); }
+std::vector<Lifetime> lifetimes(const Sequence& sequence) { return Lifetimes(sequence).find(); }
 
 }  // namespace moka::plan

@@ -53,60 +53,93 @@ Result<size_t> place_blocks(std::vector<Block>& blocks, size_t& unshared) {
   return total;
 }
 
-/// The values and scratch that `device` holds (nullptr: the host).
-std::vector<Block> blocks_of(Plan& plan, const kernel::Device* device, bool reuse, size_t alignment) {
-  std::vector<Block> blocks;
-  const int end = count_steps(plan);
-  for (size_t i = 0; i < plan.places.size(); i++) {
-    Place& p = plan.places[i];
-    if (p.storage == Storage::arena && p.device == device && p.root == static_cast<int>(i) && p.last >= 0)
-      blocks.push_back({align(p.bytes, alignment), reuse ? p.first : 0, reuse ? p.last : end, &p.offset});
+class Assigner {
+ public:
+  Assigner(const Sequence& sequence, const PlanOptions& options)
+      : sequence_(sequence), options_(options), end_(count_steps(sequence)) {}
+
+  Result<Memory> run() {
+    const std::vector<Lifetime> lives = lifetimes(sequence_);
+    memory_.places.resize(sequence_.places.size());
+    memory_.steps.resize(static_cast<size_t>(end_));
+    for (size_t i = 0; i < sequence_.places.size(); i++) {
+      const Place& p = sequence_.places[i];
+      Extent& e = memory_.places[i];
+      e.life = lives[i];
+      if (p.is<InArena>() && p.type.is_tensor())
+        e.bytes = MOKA_TRY(kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout));
+    }
+    MOKA_TRY(place_on_host());
+    for (const Region& r : sequence_.regions) {
+      const auto same = [&](const DeviceArena& a) { return a.device == r.device; };
+      if (std::any_of(memory_.devices.begin(), memory_.devices.end(), same)) continue;
+      std::vector<Block> blocks = blocks_of(r.device, r.device->memory()->alignment());
+      memory_.devices.push_back({r.device, MOKA_TRY(place_blocks(blocks, memory_.unshared_bytes))});
+    }
+    for (size_t i = 0; i < sequence_.places.size(); i++) {
+      const Place& p = sequence_.places[i];
+      const Extent& root = memory_.places[static_cast<size_t>(p.root)];
+      if (p.is<InArena>()) memory_.places[i] = {root.bytes, root.offset + p.delta, root.life};
+    }
+    return std::move(memory_);
   }
-  for_each_step(plan, [&]<class One>(int s, One& step, int region) {
-    if constexpr (std::is_same_v<One, Run>)
-      if (step.choice->scratch > 0 && (region >= 0 ? step.device : nullptr) == device)
-        blocks.push_back({align(step.choice->scratch, alignment), s, s, &step.scratch_offset});
-  });
-  return blocks;
-}
+
+ private:
+  /// The values and scratch that `device` holds (nullptr: the host).
+  std::vector<Block> blocks_of(const kernel::Device* device, size_t alignment) {
+    const bool reuse = options_.reuse_buffers;
+    std::vector<Block> blocks;
+    for (size_t i = 0; i < sequence_.places.size(); i++) {
+      const Place& p = sequence_.places[i];
+      Extent& e = memory_.places[i];
+      if (p.is<InArena>() && p.device == device && p.root == static_cast<int>(i) && e.life.last >= 0)
+        blocks.push_back({align(e.bytes, alignment), reuse ? e.life.first : 0, reuse ? e.life.last : end_, &e.offset});
+    }
+    for_each_step(sequence_, [&]<class One>(int s, const One& step, int region) {
+      if constexpr (std::is_same_v<One, Run>)
+        if (step.choice->scratch > 0 && (region >= 0 ? step.device : nullptr) == device)
+          blocks.push_back({align(step.choice->scratch, alignment), s, s, &scratch(s).own});
+    });
+    return blocks;
+  }
+
+  Status place_on_host() {
+    std::vector<Block> blocks = blocks_of(nullptr, kBlockAlignment);
+    // Each thread keeps its scratch from step to step, because memory that another thread wrote is slower to write.
+    const auto threads = static_cast<size_t>(options_.threads);
+    size_t kept = 0;
+    const auto for_each_run = [&](auto&& visit) {
+      for_each_step(sequence_, [&]<class One>(int s, const One& step, int region) {
+        if constexpr (std::is_same_v<One, Run>)
+          if (region < 0) visit(s, step.choice->thread_scratch);
+      });
+    };
+    for_each_run([&](int s, size_t bytes) {
+      memory_.thread_step = std::max(memory_.thread_step, align(bytes, threads > 1 ? kPage : kBlockAlignment));
+      if (threads == 1 && bytes > 0) blocks.push_back({align(bytes), s, s, &scratch(s).threads});
+    });
+    if (threads > 1 && memory_.thread_step > 0) blocks.push_back({threads * memory_.thread_step, 0, end_, &kept});
+    memory_.arena_bytes = MOKA_TRY(place_blocks(blocks, memory_.unshared_bytes));
+    if (threads > 1) for_each_run([&](int s, size_t) { scratch(s).threads = kept; });
+    return {};
+  }
+
+  Scratch& scratch(int step) { return memory_.steps[static_cast<size_t>(step)]; }
+
+  const Sequence& sequence_;
+  const PlanOptions& options_;
+  const int end_;  ///< the number after the last step
+  Memory memory_;
+};
 
 }  // namespace
 
-Status assign_memory(Plan& plan, const PlanOptions& options) {
-  std::vector<Block> blocks = blocks_of(plan, nullptr, options.reuse_buffers, kBlockAlignment);
-  const int end = count_steps(plan);
-
-  // Each thread keeps its scratch from step to step, because memory that another thread wrote is slower to write.
-  const auto threads = static_cast<size_t>(options.threads);
-  size_t kept = 0;
-  for_each_step(plan, [&]<class One>(int s, One& step, int region) {
-    if constexpr (std::is_same_v<One, Run>) {
-      const size_t bytes = region < 0 ? step.choice->thread_scratch : 0;
-      plan.thread_step = std::max(plan.thread_step, align(bytes, threads > 1 ? kPage : kBlockAlignment));
-      if (threads == 1 && bytes > 0) blocks.push_back({align(bytes), s, s, &step.threads_offset});
-    }
-  });
-  if (threads > 1 && plan.thread_step > 0) blocks.push_back({threads * plan.thread_step, 0, end, &kept});
-
-  plan.arena_bytes = MOKA_TRY(place_blocks(blocks, plan.largest_unshared_bytes));
-  for (const Region& r : plan.regions) {
-    const auto same = [&](const DeviceArena& a) { return a.device == r.device; };
-    if (std::any_of(plan.device_arenas.begin(), plan.device_arenas.end(), same)) continue;
-    blocks = blocks_of(plan, r.device, options.reuse_buffers, r.device->memory()->alignment());
-    plan.device_arenas.push_back({r.device, MOKA_TRY(place_blocks(blocks, plan.largest_unshared_bytes))});
-  }
-  if (threads > 1)
-    for (Step& step : plan.steps)
-      if (Run* run = std::get_if<Run>(&step)) run->threads_offset = kept;
-  for (Place& p : plan.places) {
-    const Place& r = plan.places[static_cast<size_t>(p.root)];
-    p.offset = r.offset + p.delta;
-    if (p.storage == Storage::arena && r.storage != Storage::arena) p.storage = r.storage;
-  }
-  if (options.budget && plan.arena_bytes > options.budget->limit())
-    return fail(ErrorCode::out_of_budget, "the plan needs an arena of ", plan.arena_bytes,
+Result<Memory> assign_memory(const Sequence& sequence, const PlanOptions& options) {
+  Memory memory = MOKA_TRY(Assigner(sequence, options).run());
+  if (options.budget && memory.arena_bytes > options.budget->limit())
+    return fail(ErrorCode::out_of_budget, "the plan needs an arena of ", memory.arena_bytes,
                 " bytes; the memory budget is ", options.budget->limit());
-  return {};
+  return memory;
 }
 
 }  // namespace moka::plan

@@ -3,12 +3,14 @@
 namespace moka::plan {
 
 int Arranger::add_place(Place p) {
-  int i = static_cast<int>(plan_->places.size());
+  int i = static_cast<int>(sequence_.places.size());
   if (p.root < 0) p.root = i;
-  if (p.storage == Storage::object && p.object < 0) p.object = static_cast<int>(plan_->objects++);
-  if (p.value != nullptr && plan_->place_of.try_emplace(p.value, i).second)
+  if (Object* object = std::get_if<Object>(&p.storage); object != nullptr && object->index < 0)
+    object->index = static_cast<int>(sequence_.objects++);
+  if (p.value != nullptr && sequence_.place_of.try_emplace(p.value, i).second)
     if (const int value = resolved_.find(p.value); value >= 0) home_[static_cast<size_t>(value)] = i;
-  plan_->places.push_back(std::move(p));
+  sequence_.places.push_back(std::move(p));
+  written_by_.push_back(-1);
   return i;
 }
 
@@ -18,12 +20,12 @@ int Arranger::add_result(int value, Layout layout) {
   p.value = v.value;
   p.type = v.type;
   p.layout = layout;
-  p.storage = is_object(v.type) ? Storage::object : Storage::arena;
+  if (is_object(v.type)) p.storage = Object{};
   return add_place(std::move(p));
 }
 
 const ir::Value* Arranger::pooled(int p) {
-  const ir::Value* v = place(p).storage == Storage::constant ? place(p).value : nullptr;
+  const ir::Value* v = place(p).is<Constant>() ? place(p).value : nullptr;
   return v != nullptr && ConstantPool::is_constant(*v) ? v : nullptr;
 }
 
@@ -34,13 +36,13 @@ void Arranger::add_inputs() {
     Place p;
     p.value = v.value;
     p.type = v.type;
-    p.storage = Storage::external;
+    p.storage = External{};
     if (v.source == ResolvedValue::Source::input) {
-      plan_->inputs.push_back(add_place(std::move(p)));
+      sequence_.inputs.push_back(add_place(std::move(p)));
     } else {
-      const int outer = plan_->parent->place_of.at(v.value);
-      p.layout = plan_->parent->places[static_cast<size_t>(outer)].layout;
-      plan_->imports.emplace_back(add_place(std::move(p)), outer);
+      const int outer = parent_->sequence.place_of.at(v.value);
+      p.layout = parent_->sequence.place(outer).layout;
+      sequence_.imports.emplace_back(add_place(std::move(p)), outer);
     }
   }
 }
@@ -52,8 +54,7 @@ int Arranger::home(int value) {
   Place p;
   p.value = v.value;
   p.type = v.type;
-  p.storage = Storage::constant;
-  p.constant = v.constant;
+  p.storage = Constant{v.constant, nullptr};
   return add_place(std::move(p));
 }
 
@@ -67,7 +68,7 @@ int Arranger::prepared(int i) {
   if (auto it = prepared_.find(i); it != prepared_.end()) return it->second;
   Place p;
   p.type = place(i).type;
-  p.storage = Storage::prepared;
+  p.storage = Prepared{};
   int out = add_place(std::move(p));
   prepared_[i] = out;
   return out;

@@ -55,7 +55,7 @@ struct PlanOptions {
 };
 
 class LatePreparation;
-class Plan;
+struct Plan;
 
 /// Keeps a few plans of one block, each for concrete types. Drops the least recently used first. Thread-safe: plans are
 /// made outside the lock, so callers with a known plan never wait, and callers that need the same new plan wait for the
@@ -96,11 +96,17 @@ class PlanCache {
   std::shared_ptr<KeptPlans> kept_;
 };
 
-/// An image input that a device unpacks.
-struct PixelInput {
-  size_t input = 0;         ///< index in Plan::inputs
-  int place = -1;           ///< of the packed pixels on the host, which are written as they are uploaded
-  bool planes_read = true;  ///< something also reads the input's planes on the host
+/// The bytes of a place in an arena.
+struct Extent {
+  size_t bytes = 0;   ///< of the root's storage
+  size_t offset = 0;  ///< in the arena
+  Lifetime life;      ///< of the root; last < 0: nothing uses it, so it has no bytes
+};
+
+/// The offsets of a step's scratch in the arena.
+struct Scratch {
+  size_t own = 0;      ///< of the kernel
+  size_t threads = 0;  ///< of the first thread; the others' follow at Memory::thread_step
 };
 
 /// The memory that a plan needs on a device.
@@ -109,40 +115,28 @@ struct DeviceArena {
   size_t bytes = 0;
 };
 
-/// Immutable steps for one block under concrete types. When a shape depends on values, the plan ends early at `pending`
-/// and goes on in a plan of `continuations` for the types just learned.
-class Plan {
- public:
-  const ir::Block* block = nullptr;
+/// Where the places and the scratch of a sequence lie.
+struct Memory {
+  std::vector<Extent> places;  ///< parallel to Sequence::places
+  std::vector<Scratch> steps;  ///< by number of the step
+  size_t arena_bytes = 0;      ///< of the host
+  size_t thread_step = 0;      ///< scratch bytes per thread
+  size_t unshared_bytes = 0;   ///< of all arenas without sharing, for reports
+  std::vector<DeviceArena> devices;
+};
+
+/// How a block runs under concrete types: immutable, and complete when it is made. When a shape depends on values, the
+/// plan ends early and goes on in a plan of `continuations` for the types just learned.
+struct Plan {
+  Sequence sequence;
+  Memory memory;
   /// What the block computes. Kept while blocks or a continuation may be planned for other types; else nullptr.
   std::shared_ptr<const Resolved> resolved;
-  size_t folded = 0;             ///< operations that are constants
-  const Plan* parent = nullptr;  ///< the enclosing or preceding plan; must outlive this one
-  std::vector<Place> places;
-  std::vector<Step> steps;
-  std::vector<int> inputs;                   ///< place of each block input; first segments only
-  std::vector<std::pair<int, int>> imports;  ///< (place, place of the parent) pairs, patched before running
-  std::vector<int> outputs;                  ///< place of each block output; complete plans only
-  bool own_outputs = false;                  ///< see plan_block
-  std::vector<Region> regions;
-  std::vector<DeviceArena> device_arenas;
-  std::vector<PixelInput> pixels;
+  size_t folded = 0;                         ///< operations that are constants
+  const Plan* parent = nullptr;              ///< the enclosing or preceding plan; must outlive this one
   std::shared_ptr<const Decision> decision;  ///< nullptr: there was no choice
   std::shared_ptr<LatePreparation> late;     ///< nullptr: all kernels are prepared
-  size_t arena_bytes = 0, objects = 0;       ///< totals of the host
-  size_t thread_step = 0;                    ///< scratch bytes per thread
-  size_t largest_unshared_bytes = 0;         ///< arena bytes without sharing, for reports
-
-  std::optional<Pending> pending;  ///< the operation whose output types are not known yet
-  std::unique_ptr<PlanCache> continuations;
-  bool is_complete() const { return !pending; }
-  /// The operation of `pending`.
-  const ir::Op& pending_op() const { return *call_of(*pending)->op; }
-  /// Whether it must run before its output types are known.
-  bool pending_runs_first() const { return control_of(*pending) != nullptr; }
-  std::vector<ir::Type> output_types() const;
-
-  std::unordered_map<const ir::Value*, int> place_of;
+  std::shared_ptr<PlanCache> continuations;  ///< nullptr: the plan is complete
 
   /// Bytes that this plan adds to what all plans of a model share: the plan itself and results that its types make
   /// constant.
@@ -161,35 +155,10 @@ Result<std::shared_ptr<const Plan>> plan_resolved(std::shared_ptr<const Resolved
 Result<std::shared_ptr<const Plan>> plan_rest(const Plan& plan, std::span<const ir::Type> outputs,
                                               const PlanOptions& options);
 
-/// Finds the value that a place of a plan holds, even if the place is a copy. The plan must outlive it.
-class CopiedValues {
- public:
-  explicit CopiedValues(const Plan& plan);
-  /// nullptr: it holds no value, or a part of one.
-  const ir::Value* of(int place) const;
-
- private:
-  const Plan& plan_;
-  std::vector<int> from_;  ///< by place: the place that it was copied from
-};
-
-/// Places `part` in the bytes of `whole` from `offset` on.
-void place_in(Place& part, const Place& whole, size_t offset);
-/// Puts values that are joined later into the value they are joined to, each into at most one. Steps that have nothing
-/// left to copy become `placed`. Runs before lifetimes are known.
-void place_parts(Plan& plan);
-/// Lets results take over the storage of inputs at their last use, where the kernel allows it, and results that a state
-/// is given at the end the storage of that state. Lifetimes are not known afterwards.
-void share_in_place(Plan& plan);
-/// Whether the step copies its input to a state in the memory of its device.
-bool is_state_store(const Plan& plan, const DeviceConvert& step);
-/// Computes the first and last step of all places.
-void find_lifetimes(Plan& plan);
-/// Assigns offsets to all arena places and scratch; sets arena_bytes and device_arenas. Errors: out_of_budget.
-Status assign_memory(Plan& plan, const PlanOptions& options);
-/// Refuses a plan that breaks a rule. Places that live at the same time in one memory do not overlap and lie inside
-/// their arena. Everything is written before it is read, in the layout and memory of the reader, and a region's results
-/// are read after the wait. Error internal names the places.
-Status check(const Plan& plan);
+/// Assigns offsets to all places in arenas and to scratch. Errors: out_of_budget.
+Result<Memory> assign_memory(const Sequence& sequence, const PlanOptions& options);
+/// Refuses memory that breaks a rule: places that live at the same time in one memory do not overlap, and lie inside
+/// their arena. Error internal names the places.
+Status check(const Sequence& sequence, const Memory& memory);
 
 }  // namespace moka::plan

@@ -1,49 +1,61 @@
-#include "plan/arranger.h"
+#include <algorithm>
+
+#include "plan/arrange.h"
+#include "plan/late.h"
+#include "plan/plan.h"
 
 namespace moka::plan {
 
+namespace {
+
+size_t count_folded(const Resolved& resolved) {
+  size_t n = 0;
+  for (const auto& op : resolved.block->ops()) {
+    if (op->has_trait(ir::Trait::constant) || op->has_trait(ir::Trait::parameter) || op->output_count() == 0) continue;
+    const int i = resolved.find(op->output());
+    n += i >= 0 && resolved.at(i).is_constant();
+  }
+  return n;
+}
+
+/// Plans the blocks of control flow for the types that are known. Blocks use places of the plan, so it comes first.
+Status plan_blocks(const Plan& plan, const Control& step, const PlanOptions& options) {
+  const Resolved& resolved = *plan.resolved;
+  const auto is_its = [&](const ResolvedOp& op) { return op.op == step.op; };
+  const ResolvedOp* op = resolved.pending && is_its(*resolved.pending)
+                             ? &*resolved.pending
+                             : &*std::find_if(resolved.ops.begin(), resolved.ops.end(), is_its);
+  const bool is_loop = op->op->type_name() == "while_loop";
+  std::vector<ir::Type> vars;
+  if (is_loop)
+    for (int v : op->in) vars.push_back(resolved.at(v).type);
+  for (size_t b = 0; b < step.blocks.size(); b++) {
+    if (op->blocks[b] == nullptr) continue;
+    auto block = step.blocks[b]->get(vars, options,
+                                     [&] { return plan_resolved(op->blocks[b], &plan, options, is_loop && b == 1); });
+    // A branch that no device runs is an error when it is taken.
+    if (!block.ok() && (is_loop || block.error().code() == ErrorCode::out_of_budget)) return std::move(block).error();
+  }
+  return {};
+}
+
+}  // namespace
+
 size_t Plan::bytes() const {
-  size_t n = sizeof *this + places.size() * (sizeof(Place) + sizeof(void*)) + steps.size() * sizeof(Step);
-  for (const Region& r : regions) n += sizeof r + r.steps.size() * sizeof(RegionStep);
-  for_each_step(*this, [&]<class One>(int, const One& step, int) {
+  size_t n = sizeof *this + sequence.places.size() * (sizeof(Place) + sizeof(Extent) + sizeof(void*)) +
+             sequence.steps.size() * sizeof(Step) + memory.steps.size() * sizeof(Scratch);
+  for (const Region& r : sequence.regions) n += sizeof r + r.steps.size() * sizeof(RegionStep);
+  for_each_step(sequence, [&]<class One>(int, const One& step, int) {
     if constexpr (std::is_base_of_v<Call, One>)
       n += (step.in.size() + step.out.size() + step.first_arg.size()) * sizeof(int);
   });
   if (resolved != nullptr) return n + resolved->bytes(parent == nullptr ? nullptr : parent->resolved.get());
-  for (const Place& p : places)
-    if (p.storage == Storage::constant && p.value != nullptr && !ConstantPool::is_constant(*p.value) &&
-        (parent == nullptr || !parent->place_of.contains(p.value)))
-      n += p.constant.bytes();
+  for (const Place& p : sequence.places)
+    if (const Constant* c = std::get_if<Constant>(&p.storage);
+        c != nullptr && p.value != nullptr && !ConstantPool::is_constant(*p.value) &&
+        (parent == nullptr || !parent->sequence.place_of.contains(p.value)))
+      n += c->tensor.bytes();
   return n;
-}
-
-std::vector<ir::Type> Plan::output_types() const {
-  std::vector<ir::Type> t;
-  for (int i : outputs) t.push_back(places[static_cast<size_t>(i)].type);
-  return t;
-}
-
-CopiedValues::CopiedValues(const Plan& plan) : plan_(plan), from_(plan.places.size(), -1) {
-  for_each_step(plan, [&]<class One>(int, const One& step, int) {
-    if constexpr (!std::is_base_of_v<Call, One>)
-      for (int i : writes_of(plan, step)) from_[static_cast<size_t>(i)] = reads_of(plan, step)[0];
-  });
-  for (const PixelInput& p : plan.pixels) from_[static_cast<size_t>(p.place)] = plan.inputs[p.input];
-}
-
-const ir::Value* CopiedValues::of(int place) const {
-  while (place >= 0 && plan_.places[static_cast<size_t>(place)].value == nullptr)
-    place = from_[static_cast<size_t>(place)];
-  return place < 0 ? nullptr : plan_.places[static_cast<size_t>(place)].value;
-}
-
-std::string refusal_of(const KernelCall& call, const kernel::Device& device) {
-  for (const Refusal& r : call.refusals)
-    if (r.device == device.name()) return r.reason;
-  if (call.bids)
-    for (const Bid& b : *call.bids)
-      if (b.device == &device) return b.refusal;
-  return {};
 }
 
 Result<std::shared_ptr<const Plan>> plan_resolved(std::shared_ptr<const Resolved> resolved, const Plan* parent,
@@ -52,7 +64,27 @@ Result<std::shared_ptr<const Plan>> plan_resolved(std::shared_ptr<const Resolved
   const Claims claims = MOKA_TRY(claim(*resolved, parent, options));
   const Assignment assignment = MOKA_TRY(assign(*resolved, claims, options));
   MOKA_TRY(check(assignment, *resolved));
-  return Arranger(std::move(resolved), claims, assignment, parent, options, own_outputs).run();
+  Arranged arranged = MOKA_TRY(arrange(*resolved, claims, assignment, parent, options, own_outputs));
+  MOKA_TRY(check(arranged.sequence));
+  Memory memory = MOKA_TRY(assign_memory(arranged.sequence, options));
+  MOKA_TRY(check(arranged.sequence, memory));
+  std::shared_ptr<LatePreparation> late;
+  if (options.prepare_late && parent == nullptr) late = LatePreparation::take(arranged.preparations, options);
+  MOKA_TRY(prepare_kernels(arranged.preparations, options));
+  const size_t folded = count_folded(*resolved);
+  const Sequence& sequence = arranged.sequence;
+  const bool has_blocks =
+      std::any_of(sequence.steps.begin(), sequence.steps.end(), [](const Step& s) { return control_of(s) != nullptr; });
+  const bool is_complete = sequence.is_complete();
+  if (is_complete && !has_blocks) resolved.reset();
+  const auto plan = std::make_shared<const Plan>(
+      Plan{std::move(arranged.sequence), std::move(memory), std::move(resolved), folded, parent, assignment.decision,
+           std::move(late), is_complete ? nullptr : std::make_shared<PlanCache>()});
+  for (const Step& s : plan->sequence.steps)
+    if (const Control* control = control_of(s)) MOKA_TRY(plan_blocks(*plan, *control, options));
+  if (!is_complete && plan->sequence.pending_runs_first())
+    MOKA_TRY(plan_blocks(*plan, *control_of(*plan->sequence.pending), options));
+  return plan;
 }
 
 Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span<const ir::Type> inputs,
@@ -64,7 +96,7 @@ Result<std::shared_ptr<const Plan>> plan_block(const ir::Block& block, std::span
 Result<std::shared_ptr<const Plan>> plan_rest(const Plan& before, std::span<const ir::Type> outputs,
                                               const PlanOptions& options) {
   return plan_resolved(MOKA_TRY(resolve_rest(*before.resolved, outputs, *options.constants)), &before, options,
-                       before.own_outputs);
+                       before.sequence.own_outputs);
 }
 
 }  // namespace moka::plan

@@ -11,7 +11,7 @@
 #include "plan/constants.h"
 #include "plan/states.h"
 
-/// The first of the four values that a plan is made of: what a block computes for concrete input types, on whatever
+/// The first of the values that a plan is made of: what a block computes for concrete input types, on whatever
 /// device.
 namespace moka::plan {
 

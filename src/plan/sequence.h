@@ -1,8 +1,12 @@
 #pragma once
 
 #include <array>
+#include <climits>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -11,39 +15,46 @@
 #include "plan/choices.h"
 #include "plan/claim.h"
 
-/// The steps of a plan. Each kind of step is a type of its own, with only the fields that it has.
+/// The fourth of the values that a plan is made of: steps in order, and the places that they read and write. Each kind
+/// of step, and of storage, is a type of its own with only the fields that it has.
 namespace moka::plan {
 
 class PlanCache;
 
-/// Where the bytes of a place are stored.
-enum class Storage : uint8_t {
-  arena,     ///< at Place::offset in the frame's arena, in the memory of Place::device
-  constant,  ///< in Place::constant
-  external,  ///< supplied when the plan starts: an input, a state (in any memory), or a place of the enclosing plan
-  object,    ///< Place::object of the frame: strings, lists, dictionaries
-  prepared,  ///< not stored: only a kernel's `prepare` reads it
+/// In the arena of the memory in which the place lies.
+struct InArena {};
+/// A constant on the host, or in a buffer of a device.
+struct Constant {
+  ir::Tensor tensor;                             ///< on the host; empty: the ConstantPool has it
+  std::shared_ptr<const kernel::Buffer> buffer;  ///< on a device
 };
+/// Supplied when the plan starts: an input, a state (in any memory), or a place of the enclosing plan.
+struct External {};
+/// A string, a list or a dictionary of the frame.
+struct Object {
+  int index = -1;
+};
+/// Not stored: only a kernel's `prepare` reads it.
+struct Prepared {};
 
-/// One value in one plan, or a copy of it in another layout.
+/// One value in one plan, or a copy of it in another layout or memory.
 struct Place {
   const ir::Value* value = nullptr;
   ir::Type type;
   kernel::Layout layout;
   const kernel::Device* device = nullptr;  ///< device whose memory holds it; nullptr: host memory
-  int region = -1;                         ///< region that writes it, on a device
-  Storage storage = Storage::arena;
-  int root = -1;      ///< place whose storage it shares; its own index when it has its own storage
-  size_t delta = 0;   ///< bytes from the start of the root's storage
-  size_t bytes = 0;   ///< size of the root's storage
-  size_t offset = 0;  ///< offset in the arena
-  int object = -1;
-  /// number of the step that writes it first and of the one that reads it last; of a root, over all places that share
-  /// it
-  int first = 0, last = 0;
-  ir::Tensor constant;
-  std::shared_ptr<const kernel::Buffer> buffer;  ///< holds constants of a device
+  std::variant<InArena, Constant, External, Object, Prepared> storage;
+  int root = -1;     ///< place whose storage it shares; its own index when it has its own storage
+  size_t delta = 0;  ///< bytes from the start of the root's storage
+
+  template <class Kind>
+  bool is() const {
+    return std::holds_alternative<Kind>(storage);
+  }
 };
+
+/// Bytes of a place in its layout; 0 for what is not a tensor.
+size_t bytes_of(const Place& place);
 
 /// An operation, and the places of its operands and results.
 struct Call {
@@ -67,10 +78,7 @@ struct KernelCall : Call {
 std::string refusal_of(const KernelCall& call, const kernel::Device& device);
 
 /// Runs the kernel.
-struct Run : KernelCall {
-  /// arena offsets of its scratch and of its threads' scratch
-  size_t scratch_offset = 0, threads_offset = 0;
-};
+struct Run : KernelCall {};
 
 /// Nothing to do, because its inputs or outputs are parts of one value's memory.
 struct Placed : KernelCall {};
@@ -138,17 +146,18 @@ struct Infer : Call {};
 /// Where a plan ends early. Control flow runs before the types of its outputs are known.
 using Pending = std::variant<Infer, Cond, Loop>;
 
+/// The operation of one kind of step; nullptr: it has none.
+template <class One>
+const Call* call_of(const One& step) {
+  if constexpr (std::is_base_of_v<Call, One>)
+    return &step;
+  else
+    return nullptr;
+}
 /// The operation of a step; nullptr: it has none.
-template <class AnyStep>
-const Call* call_of(const AnyStep& step) {
-  return std::visit(
-      []<class One>(const One& one) -> const Call* {
-        if constexpr (std::is_base_of_v<Call, One>)
-          return &one;
-        else
-          return nullptr;
-      },
-      step);
+template <class... Kinds>
+const Call* call_of(const std::variant<Kinds...>& step) {
+  return std::visit([](const auto& one) { return call_of(one); }, step);
 }
 
 /// The operation of a step that a kernel computes; nullptr: it has none.
@@ -165,10 +174,43 @@ const Control* control_of(const AnyStep& step) {
   return std::get_if<Loop>(&step);
 }
 
+/// An image input that a device unpacks.
+struct PixelInput {
+  size_t input = 0;         ///< index in Sequence::inputs
+  int place = -1;           ///< of the packed pixels on the host, which are written as they are uploaded
+  bool planes_read = true;  ///< something also reads the input's planes on the host
+};
+
+/// What a block computes under concrete types, step by step, without the memory that it takes. When a shape depends on
+/// values, it ends early at `pending`.
+struct Sequence {
+  const ir::Block* block = nullptr;
+  std::vector<Place> places;
+  std::vector<Step> steps;
+  std::vector<Region> regions;
+  std::vector<int> inputs;                   ///< place of each block input; first segments only
+  std::vector<std::pair<int, int>> imports;  ///< (place, place of the parent) pairs, patched before running
+  std::vector<int> outputs;                  ///< place of each block output; complete sequences only
+  bool own_outputs = false;                  ///< see plan_block
+  std::vector<PixelInput> pixels;
+  size_t objects = 0;              ///< strings, lists and dictionaries of a frame
+  std::optional<Pending> pending;  ///< the operation whose output types are not known yet
+  std::unordered_map<const ir::Value*, int> place_of;
+
+  const Place& place(int i) const { return places[static_cast<size_t>(i)]; }
+  const Region& region(int r) const { return regions[static_cast<size_t>(r)]; }
+  bool is_complete() const { return !pending; }
+  /// The operation of `pending`.
+  const ir::Op& pending_op() const { return *call_of(*pending)->op; }
+  /// Whether it must run before its output types are known.
+  bool pending_runs_first() const { return control_of(*pending) != nullptr; }
+  std::vector<ir::Type> output_types() const;
+};
+
 /// Calls visit(number, step, region) for each step in the order in which they run. The steps of a region come right
 /// before its launch; the region of the host's steps is -1. The numbers count all steps, from 0.
-template <class Sequence, class Visit>
-void for_each_step(Sequence& sequence, Visit&& visit) {
+template <class AnySequence, class Visit>
+void for_each_step(AnySequence& sequence, Visit&& visit) {
   int number = 0;
   for (auto& step : sequence.steps) {
     if (const Launch* launch = std::get_if<Launch>(&step))
@@ -181,41 +223,71 @@ void for_each_step(Sequence& sequence, Visit&& visit) {
   }
 }
 
-template <class Sequence>
-int count_steps(const Sequence& sequence) {
-  int count = 0;
-  for_each_step(sequence, [&](int, const auto&, int) { count++; });
-  return count;
-}
+int count_steps(const Sequence& sequence);
 
 /// The places that a step reads.
-template <class Sequence, class One>
+template <class One>
 std::span<const int> reads_of(const Sequence& sequence, const One& step) {
   if constexpr (std::is_base_of_v<Call, One>)
     return step.in;
   else if constexpr (std::is_same_v<One, Convert> || std::is_same_v<One, DeviceConvert>)
     return {&step.from, 1};
   else if constexpr (std::is_same_v<One, Upload>)
-    return {&sequence.regions[static_cast<size_t>(step.region)].uploads[step.index].from, 1};
+    return {&sequence.region(step.region).uploads[step.index].from, 1};
   else if constexpr (std::is_same_v<One, Download>)
-    return {&sequence.regions[static_cast<size_t>(step.region)].downloads[step.index].from, 1};
+    return {&sequence.region(step.region).downloads[step.index].from, 1};
   else
     return {};
 }
 
 /// The places that a step writes.
-template <class Sequence, class One>
+template <class One>
 std::span<const int> writes_of(const Sequence& sequence, const One& step) {
   if constexpr (std::is_base_of_v<Call, One>)
     return step.out;
   else if constexpr (std::is_same_v<One, Convert> || std::is_same_v<One, DeviceConvert>)
     return {&step.to, 1};
   else if constexpr (std::is_same_v<One, Upload>)
-    return {&sequence.regions[static_cast<size_t>(step.region)].uploads[step.index].to, 1};
+    return {&sequence.region(step.region).uploads[step.index].to, 1};
   else if constexpr (std::is_same_v<One, Download>)
-    return {&sequence.regions[static_cast<size_t>(step.region)].downloads[step.index].to, 1};
+    return {&sequence.region(step.region).downloads[step.index].to, 1};
   else
     return {};
 }
+
+/// Whether the step copies its input to a state in the memory of its device.
+bool is_state_store(const Sequence& sequence, const DeviceConvert& step);
+
+/// Finds the value that a place holds, even if the place is a copy. The sequence must outlive it.
+class CopiedValues {
+ public:
+  explicit CopiedValues(const Sequence& sequence);
+  /// nullptr: it holds no value, or a part of one.
+  const ir::Value* of(int place) const;
+
+ private:
+  const Sequence& sequence_;
+  std::vector<int> from_;  ///< by place: the place that it was copied from
+};
+
+/// The numbers of the first step that writes a place and of the last one that reads it.
+struct Lifetime {
+  int first = INT_MAX, last = -1;
+};
+/// By place; of a root, over all places that share its storage.
+std::vector<Lifetime> lifetimes(const Sequence& sequence);
+
+/// Places `part` in the bytes of `whole` from `offset` on.
+void place_in(Place& part, const Place& whole, size_t offset);
+/// Puts values that are joined later into the value they are joined to, each into at most one. Steps that have nothing
+/// left to copy become `Placed`.
+void place_parts(Sequence& sequence);
+/// Lets results take over the storage of inputs at their last use, where the kernel allows it, and results that a state
+/// is given at the end the storage of that state.
+void share_in_place(Sequence& sequence);
+
+/// Refuses a sequence that breaks a rule. Every index exists. Everything is written before it is read, in the layout
+/// and memory of the reader, and a region's results are read after the wait. Error internal names the places.
+Status check(const Sequence& sequence);
 
 }  // namespace moka::plan

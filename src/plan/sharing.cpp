@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "plan/plan.h"
+#include "plan/sequence.h"
 
 namespace moka::plan {
 
@@ -8,13 +8,13 @@ namespace {
 
 class Sharer {
  public:
-  explicit Sharer(Plan& plan) : plan_(plan), places_(plan.places) {}
+  explicit Sharer(Sequence& sequence) : sequence_(sequence), places_(sequence.places) {}
 
   void join() {
-    for (size_t s = plan_.steps.size(); s-- > 0;) {
-      join(plan_.steps[s]);
-      if (const Launch* launch = std::get_if<Launch>(&plan_.steps[s])) {
-        auto& steps = plan_.regions[static_cast<size_t>(launch->region)].steps;
+    for (size_t s = sequence_.steps.size(); s-- > 0;) {
+      join(sequence_.steps[s]);
+      if (const Launch* launch = std::get_if<Launch>(&sequence_.steps[s])) {
+        auto& steps = sequence_.regions[static_cast<size_t>(launch->region)].steps;
         for (size_t i = steps.size(); i-- > 0;) join(steps[i]);
       }
     }
@@ -22,7 +22,8 @@ class Sharer {
   }
 
   void take_over() {
-    for_each_step(plan_, [&]<class One>(int s, const One& step, int) {
+    lives_ = lifetimes(sequence_);
+    for_each_step(sequence_, [&]<class One>(int s, const One& step, int) {
       if constexpr (std::is_same_v<One, Loop>)
         for (size_t i = 0; i < step.out.size(); i++) take_list(s, step, step.in[i], step.out[i]);
       if constexpr (std::is_same_v<One, Run>)
@@ -34,16 +35,16 @@ class Sharer {
   /// Computes the new content of a state in the memory of the state if nothing reads the old content afterwards.
   void keep_in_states() {
     std::vector<const Run*> runs;  // by number of the step
-    for_each_step(plan_, [&]<class One>(int, const One& step, int) {
+    for_each_step(sequence_, [&]<class One>(int, const One& step, int) {
       runs.push_back(nullptr);
       if constexpr (std::is_same_v<One, Run>) runs.back() = &step;
     });
     std::vector<const DeviceConvert*> done;
-    for_each_step(plan_, [&]<class One>(int, const One& step, int) {
+    for_each_step(sequence_, [&]<class One>(int, const One& step, int) {
       if constexpr (std::is_same_v<One, DeviceConvert>)
-        if (is_state_store(plan_, step) && keep_in_state(step, runs)) done.push_back(&step);
+        if (is_state_store(sequence_, step) && keep_in_state(step, runs)) done.push_back(&step);
     });
-    for (Region& r : plan_.regions)
+    for (Region& r : sequence_.regions)
       std::erase_if(r.steps, [&](const RegionStep& step) {
         return std::find(done.begin(), done.end(), std::get_if<DeviceConvert>(&step)) != done.end();
       });
@@ -63,7 +64,7 @@ class Sharer {
     size_t there = 0;
     for (const kernel::Part& j : run->choice->joins) {
       const int i = run->in[static_cast<size_t>(j.in)];
-      if (place(i).storage != Storage::arena || place(i).root != i || !place(i).type.is_tensor()) continue;
+      if (!place(i).is<InArena>() || place(i).root != i || !place(i).type.is_tensor()) continue;
       place_in(place(i), place(run->out[0]), j.offset);
       there++;
     }
@@ -80,11 +81,10 @@ class Sharer {
     if (origin(out).root != out) return;
     if (std::count_if(step.in.begin(), step.in.end(), [&](int k) { return origin(k).root == in.root; }) > 1) return;
     Place &a = place(in.root), &b = place(out);
-    if (a.storage != Storage::arena || b.storage != Storage::arena || a.last != s || a.bytes < in.delta + b.bytes)
-      return;
+    if (!a.is<InArena>() || !b.is<InArena>() || life(in.root).last != s || bytes_of(a) < in.delta + bytes_of(b)) return;
     b.root = in.root;
     b.delta = in.delta;
-    a.last = std::max(a.last, b.last);
+    outlive(in.root, out);
   }
 
   /// False: the store is still needed.
@@ -92,44 +92,48 @@ class Sharer {
     const Origin given = origin(store.from);
     const int state = origin(store.to).root;
     Place &from = place(given.root), &to = place(state);
-    if (from.storage != Storage::arena || from.device != to.device || given.delta != 0 || !from.layout.is_row_major() ||
-        from.bytes != place(store.from).bytes)
+    if (!from.is<InArena>() || from.device != to.device || given.delta != 0 || !from.layout.is_row_major() ||
+        bytes_of(from) != bytes_of(place(store.from)))
       return false;
-    const Run* first = runs[static_cast<size_t>(from.first)];
+    const int begin = life(given.root).first;
+    const Run* first = runs[static_cast<size_t>(begin)];
     const auto reads = [&](int i) { return origin(i).root == state; };
     const bool updates = first != nullptr && first->choice->in_place >= 0 &&
                          reads(first->in[static_cast<size_t>(first->choice->in_place)]) &&
                          std::count_if(first->in.begin(), first->in.end(), reads) == 1;
-    if (to.last > from.first || (to.last == from.first && !updates)) return false;
+    const int last = life(state).last;
+    if (last > begin || (last == begin && !updates)) return false;
     from.root = state;
     from.storage = to.storage;
-    to.last = std::max(to.last, from.last);
+    outlive(state, given.root);
     return true;
   }
 
   /// A list that has no reader after step `s` becomes its result. Filling a list then copies none of its elements.
   void take_list(int s, const Call& step, int in, int out) {
-    if (!place(out).type.is_list() || place(out).root != out || place(out).storage != Storage::object) return;
+    if (!place(out).type.is_list() || place(out).root != out || !place(out).is<Object>()) return;
     const int root = origin(in).root;
     Place& a = place(root);
-    if (a.last != s) return;
+    if (life(root).last != s) return;
     if (std::count_if(step.in.begin(), step.in.end(), [&](int i) { return origin(i).root == root; }) > 1) return;
-    if (a.storage == Storage::external) {
+    if (a.is<External>()) {
       // A loop owns its variables, but a variable that is passed on in another one's place still has a reader.
-      const auto variable = std::find(plan_.inputs.begin(), plan_.inputs.end(), root);
-      if (!plan_.own_outputs || variable == plan_.inputs.end()) return;
-      for (size_t k = 0; k < plan_.outputs.size(); k++)
-        if (origin(plan_.outputs[k]).root == out && plan_.inputs[k] != *variable) return;
-    } else if (a.storage != Storage::object) {
+      const auto variable = std::find(sequence_.inputs.begin(), sequence_.inputs.end(), root);
+      if (!sequence_.own_outputs || variable == sequence_.inputs.end()) return;
+      for (size_t k = 0; k < sequence_.outputs.size(); k++)
+        if (origin(sequence_.outputs[k]).root == out && sequence_.inputs[k] != *variable) return;
+    } else if (!a.is<Object>()) {
       return;
     }
     Place& b = place(out);
     b.storage = a.storage;
-    b.object = a.object;
     b.root = root;
-    a.last = std::max(a.last, b.last);
+    outlive(root, out);
   }
 
+  Lifetime& life(int root) { return lives_[static_cast<size_t>(root)]; }
+  /// `root` now lives as long as `other`, which it holds.
+  void outlive(int root, int other) { life(root).last = std::max(life(root).last, life(other).last); }
   Place& place(int i) { return places_[static_cast<size_t>(i)]; }
 
   Origin origin(int i) {
@@ -143,11 +147,13 @@ class Sharer {
       const Origin o = origin(static_cast<int>(i));
       places_[i].root = o.root;
       places_[i].delta = o.delta;
+      if (places_[i].is<InArena>()) places_[i].storage = place(o.root).storage;
     }
   }
 
-  Plan& plan_;
+  Sequence& sequence_;
   std::vector<Place>& places_;
+  std::vector<Lifetime> lives_;  ///< of roots, kept up to date
 };
 
 }  // namespace
@@ -158,10 +164,10 @@ void place_in(Place& part, const Place& whole, size_t offset) {
   part.delta = whole.delta + offset;
 }
 
-void place_parts(Plan& plan) { Sharer(plan).join(); }
+void place_parts(Sequence& sequence) { Sharer(sequence).join(); }
 
-void share_in_place(Plan& plan) {
-  Sharer sharer(plan);
+void share_in_place(Sequence& sequence) {
+  Sharer sharer(sequence);
   sharer.take_over();
   sharer.keep_in_states();
 }

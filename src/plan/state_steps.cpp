@@ -31,7 +31,7 @@ bool Arranger::by_value(const ResolvedOp& op, std::span<const int> in) {
 
 void Arranger::place_states() {
   if (device_of_.empty() || !resolved_.is_complete() || !options_.states_on_devices) return;
-  for (int i : plan_->inputs) {
+  for (int i : sequence_.inputs) {
     Place& p = place(i);
     if (!p.type.is_state() || !states_.straight.contains(p.value)) continue;
     const ir::Op* first = nullptr;
@@ -47,7 +47,7 @@ void Arranger::place_states() {
 
 void Arranger::copy_on(const Device& device, int from, int to) {
   const int r = region_of(device);
-  if (place(to).storage == Storage::arena) place(to).region = r;
+  if (place(to).is<InArena>()) writer_of(to) = r;
   region(r).steps.emplace_back(
       DeviceConvert{from, to, device.convert(place(to).type.dtype(), place(to).type.shape(), {}, {}).choice});
 }

@@ -158,20 +158,14 @@ constexpr std::string_view kKind<Wait> = "wait";
 template <>
 constexpr std::string_view kKind<Download> = "download";
 
-std::string storage_text(Storage s) {
-  switch (s) {
-    case Storage::arena: return "arena";
-    case Storage::constant: return "constant";
-    case Storage::external: return "external";
-    case Storage::object: return "object";
-    case Storage::prepared: return "prepared";
-  }
-  return "?";
+std::string_view storage_text(const Place& p) {
+  constexpr std::string_view kNames[] = {"arena", "constant", "external", "object", "prepared"};
+  return kNames[p.storage.index()];
 }
 
 /// "3 (y, blocked16 on gpu)".
-std::string place_text(const Plan& plan, int i) {
-  const Place& p = plan.places[static_cast<size_t>(i)];
+std::string place_text(const Sequence& sequence, int i) {
+  const Place& p = sequence.place(i);
   std::string notes;
   const auto note = [&](const std::string& text) { notes += cat(notes.empty() ? "" : ", ", text); };
   if (p.value != nullptr) note(p.value->name);
@@ -180,29 +174,30 @@ std::string place_text(const Plan& plan, int i) {
   return notes.empty() ? std::to_string(i) : cat(i, " (", notes, ")");
 }
 
-std::string places_text(const Plan& plan, std::span<const int> places) {
+std::string places_text(const Sequence& sequence, std::span<const int> places) {
   std::string out;
-  for (int i : places) out += cat(out.empty() ? "" : ", ", place_text(plan, i));
+  for (int i : places) out += cat(out.empty() ? "" : ", ", place_text(sequence, i));
   return out;
 }
 
 /// What a plan was made from, which only some plans keep.
 Result<std::shared_ptr<const Resolved>> resolved_of(const Plan& plan, const PlanOptions& options) {
   if (plan.resolved != nullptr) return plan.resolved;
+  const Sequence& sequence = plan.sequence;
+  const Sequence* before = plan.parent == nullptr ? nullptr : &plan.parent->sequence;
   std::vector<ir::Type> types;
-  const auto add = [&](int i) { types.push_back(plan.places[static_cast<size_t>(i)].type); };
-  const bool continues = plan.parent != nullptr && plan.parent->block == plan.block;
-  if (!continues || plan.parent->pending_runs_first())
-    for (int i : plan.inputs) add(i);
+  const bool continues = before != nullptr && before->block == sequence.block;
+  if (!continues || before->pending_runs_first())
+    for (int i : sequence.inputs) types.push_back(sequence.place(i).type);
   if (!continues)
-    return resolve(*plan.block, types, plan.parent == nullptr ? nullptr : plan.parent->resolved.get(),
+    return resolve(*sequence.block, types, before == nullptr ? nullptr : plan.parent->resolved.get(),
                    *options.constants);
-  const ir::Op& from = plan.parent->pending_op();
-  for (size_t i = 0; i < from.output_count() && !plan.parent->pending_runs_first(); i++) {
-    const auto at = plan.place_of.find(from.output(i));
-    if (at == plan.place_of.end())
+  const ir::Op& from = before->pending_op();
+  for (size_t i = 0; i < from.output_count() && !before->pending_runs_first(); i++) {
+    const auto at = sequence.place_of.find(from.output(i));
+    if (at == sequence.place_of.end())
       return fail(ErrorCode::internal, "'", from.output(i)->name, "' has no place after '", from.name, "'");
-    add(at->second);
+    types.push_back(sequence.place(at->second).type);
   }
   return resolve_rest(*plan.parent->resolved, types, *options.constants);
 }
@@ -217,11 +212,11 @@ Status for_each_plan(const Plan& plan, int depth, const std::string& title, Visi
         MOKA_TRY(for_each_plan(*inner, depth + 1, cat("block ", b, " of '", s->op->name, "'"), visit));
     return {};
   };
-  for (const Step& s : plan.steps) MOKA_TRY(blocks_of(control_of(s)));
-  if (plan.is_complete()) return {};
-  MOKA_TRY(blocks_of(control_of(*plan.pending)));
+  for (const Step& s : plan.sequence.steps) MOKA_TRY(blocks_of(control_of(s)));
+  if (plan.sequence.is_complete()) return {};
+  MOKA_TRY(blocks_of(control_of(*plan.sequence.pending)));
   for (const auto& rest : plan.continuations->snapshot())
-    MOKA_TRY(for_each_plan(*rest, depth, cat("after '", plan.pending_op().name, "'"), visit));
+    MOKA_TRY(for_each_plan(*rest, depth, cat("after '", plan.sequence.pending_op().name, "'"), visit));
   return {};
 }
 
@@ -253,13 +248,12 @@ std::string to_text(const Resolved& resolved, const Claims& claims, const Assign
   return out;
 }
 
-std::string sequence_text(const Plan& plan) {
+std::string to_text(const Sequence& sequence) {
   std::string out;
-  const auto where = [&](int r) {
-    return cat("region ", r, " on ", plan.regions[static_cast<size_t>(r)].device->name());
-  };
-  for_each_step(plan, [&]<class One>(int, const One& step, int region) {
-    const std::string in = places_text(plan, reads_of(plan, step)), results = places_text(plan, writes_of(plan, step));
+  const auto where = [&](int r) { return cat("region ", r, " on ", sequence.region(r).device->name()); };
+  for_each_step(sequence, [&]<class One>(int, const One& step, int region) {
+    const std::string in = places_text(sequence, reads_of(sequence, step)),
+                      results = places_text(sequence, writes_of(sequence, step));
     std::string text = results.empty() ? "" : cat(results, " = ");
     if constexpr (std::is_base_of_v<Call, One>) {
       text += step.op->type_name();
@@ -276,33 +270,33 @@ std::string sequence_text(const Plan& plan) {
       if (step.threads > 1) text += cat(", ", step.threads, " threads");
     out += line(kKind<One>, text, 0);
   });
-  if (plan.pending)
-    out +=
-        line("pending", cat(plan.pending_op().type_name(), "(", places_text(plan, call_of(*plan.pending)->in), ")"), 0);
+  if (sequence.pending)
+    out += line("pending",
+                cat(sequence.pending_op().type_name(), "(", places_text(sequence, call_of(*sequence.pending)->in), ")"),
+                0);
   else
-    out += line("output", places_text(plan, plan.outputs), 0);
+    out += line("output", places_text(sequence, sequence.outputs), 0);
   return out;
 }
 
-std::string memory_text(const Plan& plan) {
-  std::string out = cat("arena of ", plan.arena_bytes, " bytes on the host\n");
-  for (const DeviceArena& a : plan.device_arenas)
-    out += cat("arena of ", a.bytes, " bytes on ", a.device->name(), "\n");
-  std::vector<int> order(plan.places.size());
+std::string to_text(const Sequence& sequence, const Memory& memory) {
+  std::string out = cat("arena of ", memory.arena_bytes, " bytes on the host\n");
+  for (const DeviceArena& a : memory.devices) out += cat("arena of ", a.bytes, " bytes on ", a.device->name(), "\n");
+  std::vector<int> order(sequence.places.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto at = [&](int i) -> const Place& { return plan.places[static_cast<size_t>(i)]; };
+  const auto at = [&](int i) -> const Extent& { return memory.places[static_cast<size_t>(i)]; };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return at(a).offset < at(b).offset; });
   for (int i : order) {
-    const Place& p = at(i);
-    const Place& root = at(p.root);
-    if (p.storage != Storage::arena) {
-      out += line(storage_text(p.storage), place_text(plan, i), 0);
-    } else if (root.last >= 0) {
+    const Place& p = sequence.place(i);
+    const Extent& e = at(i);
+    if (!p.is<InArena>()) {
+      out += line(storage_text(p), place_text(sequence, i), 0);
+    } else if (e.life.last >= 0) {
       std::string shared;
       if (p.root != i) shared = cat(", in ", p.root);
       out += line("arena",
-                  cat(place_text(plan, i), ": ", root.bytes, " bytes at ", p.offset, ", steps ", root.first, " to ",
-                      root.last, shared),
+                  cat(place_text(sequence, i), ": ", e.bytes, " bytes at ", e.offset, ", steps ", e.life.first, " to ",
+                      e.life.last, shared),
                   0);
     }
   }
@@ -318,7 +312,7 @@ Result<std::string> stage_text(const Plan& plan, const PlanOptions& options, std
     if (stage == "resolve" && depth > 0) return {};  // the resolved text shows blocks itself
     if (!title.empty()) out += cat("\n", title, "\n");
     if (stage == "arrange" || stage == "memory") {
-      out += stage == "arrange" ? sequence_text(p) : memory_text(p);
+      out += stage == "arrange" ? to_text(p.sequence) : to_text(p.sequence, p.memory);
       return {};
     }
     const auto resolved = MOKA_TRY(resolved_of(p, options));

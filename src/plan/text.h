@@ -4,7 +4,7 @@
 
 #include "plan/plan.h"
 
-/// The text forms of the four values that a plan is made of. `moka explain --stage` prints them, and tests compare
+/// The text forms of the values that a plan is made of. `moka explain --stage` prints them, and tests compare
 /// them.
 namespace moka::plan {
 
@@ -13,9 +13,9 @@ std::string to_text(const Resolved& resolved);
 /// A line for each operation with its device, and one for each kernel that a device offers or refuses.
 std::string to_text(const Resolved& resolved, const Claims& claims, const Assignment& assignment);
 /// A line for each step, with the places that it reads and writes.
-std::string sequence_text(const Plan& plan);
+std::string to_text(const Sequence& sequence);
 /// A line for each place that has memory, in the order of their bytes.
-std::string memory_text(const Plan& plan);
+std::string to_text(const Sequence& sequence, const Memory& memory);
 
 /// The text of one stage ("resolve", "claim", "arrange", "memory") of a plan, of the plans of its blocks and of what
 /// follows it. Errors: those of claim and assign, which are computed again; invalid_argument for another stage.

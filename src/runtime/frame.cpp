@@ -26,12 +26,10 @@ int threads_of(const plan::Step& step) {
 }  // namespace
 
 const ir::TensorView& Frame::output(size_t i) const {
-  return last_->views_[static_cast<size_t>(last_->plan_->outputs[i])];
+  return last_->views_[static_cast<size_t>(last_->sequence_.outputs[i])];
 }
 
-const ir::Type& Frame::output_type(size_t i) const {
-  return last_->plan_->places[static_cast<size_t>(last_->plan_->outputs[i])].type;
-}
+const ir::Type& Frame::output_type(size_t i) const { return last_->sequence_.place(last_->sequence_.outputs[i]).type; }
 
 Error Frame::locate(Error e, const plan::Call& step) const {
   std::string place = cat("operation '", step.op->name, "' (", step.op->type_name(), ")");
@@ -55,12 +53,12 @@ Status Frame::run() {
 Status Frame::run_plan() {
   import_values();
   has_submitted_ = false;
-  if (submissions_.size() < plan_->regions.size()) MOKA_TRY(compile_regions());
+  if (submissions_.size() < sequence_.regions.size()) MOKA_TRY(compile_regions());
   Status status = run_steps();
   wait_for_regions();
   MOKA_TRY(std::move(status));
   last_ = this;
-  if (!plan_->is_complete()) MOKA_TRY(run_pending());
+  if (!sequence_.is_complete()) MOKA_TRY(run_pending());
   return {};
 }
 
@@ -72,7 +70,7 @@ Status Frame::run_steps() {
       while (s < end && status.ok()) status = run_step(s++);
     };
     if (team_ends_[s] > 0)
-      kernel::parallel_region(threads_of(plan_->steps[s]), steps);
+      kernel::parallel_region(threads_of(sequence_.steps[s]), steps);
     else
       steps();
     MOKA_TRY(std::move(status));
@@ -89,17 +87,17 @@ Status Frame::run_timed(size_t s) {
   const int64_t end = trace::now();
   if (context_.is_recorded) record_end(s, start, end);
   if (status.ok() && context_.trace != nullptr)
-    context_.trace->step(*plan_, plan_->steps[s], static_cast<double>(end - start) * 1e-9, steps_[s].out);
+    context_.trace->step(*plan_, sequence_.steps[s], static_cast<double>(end - start) * 1e-9, steps_[s].out);
   return status;
 }
 
 Status Frame::compute(size_t s) {
-  return std::visit([&](const auto& step) { return execute(step, steps_[s]); }, plan_->steps[s]);
+  return std::visit([&](const auto& step) { return execute(step, steps_[s]); }, sequence_.steps[s]);
 }
 
 Status Frame::execute(const plan::Convert& step, StepData& data) {
-  const Place& from = plan_->places[static_cast<size_t>(step.from)];
-  const Place& to = plan_->places[static_cast<size_t>(step.to)];
+  const Place& from = sequence_.place(step.from);
+  const Place& to = sequence_.place(step.to);
   if (from.layout == to.layout)
     copy_value(to.type, data.in[0], data.out[0]);
   else
@@ -109,7 +107,7 @@ Status Frame::execute(const plan::Convert& step, StepData& data) {
 
 Status Frame::execute(const plan::Launch& step, StepData&) {
   const auto r = static_cast<size_t>(step.region);
-  Status status = named(submissions_[r]->submit(), *plan_->regions[r].device);
+  Status status = named(submissions_[r]->submit(), *sequence_.regions[r].device);
   running_[r] = status.ok();
   has_submitted_ |= status.ok();
   return status;
@@ -117,15 +115,22 @@ Status Frame::execute(const plan::Launch& step, StepData&) {
 
 Status Frame::execute(const plan::Wait& step, StepData&) {
   const auto r = static_cast<size_t>(step.region);
-  Status status = named(submissions_[r]->wait(), *plan_->regions[r].device);
+  Status status = named(submissions_[r]->wait(), *sequence_.regions[r].device);
   running_[r] = false;
   return status;
 }
 
 Status Frame::execute(const plan::Run& step, StepData& data) {
   const kernel::KernelChoice& c = *step.choice;
-  const kernel::KernelArgs args{data.in, data.out, arena_.get() + step.scratch_offset, &*data.call,       0,
-                                c.tiles, 0,        arena_.get() + step.threads_offset, plan_->thread_step};
+  const kernel::KernelArgs args{data.in,
+                                data.out,
+                                arena_.get() + data.scratch.own,
+                                &*data.call,
+                                0,
+                                c.tiles,
+                                0,
+                                arena_.get() + data.scratch.threads,
+                                plan_->memory.thread_step};
   const bool is_unprepared = !c.unpacked.empty_handle() && plan_->late != nullptr && !plan_->late->is_done();
   if (Status s = launch(c, args, step.threads, step.op->epilogue, is_unprepared); !s.ok())
     return locate(std::move(s).error(), step);
@@ -148,7 +153,7 @@ void Frame::copy_value(const ir::Type& type, const ir::TensorView& from, const i
 
 Status Frame::check_lists(const plan::Call& step, const StepData& data) const {
   for (size_t i = 0; i < data.out.size(); i++) {
-    if (!plan_->places[static_cast<size_t>(step.out[i])].type.is_list()) continue;
+    if (!sequence_.place(step.out[i]).type.is_list()) continue;
     const ir::List& list = data.out[i].list();
     const size_t limit = context_.options->budget->limit();
     if (list.bytes() > limit)

@@ -61,10 +61,10 @@ class Frame {
   /// Points block input `i` at its data, dense and row-major, of the planned type. The frame only reads it.
   void set_input(size_t i, const void* data) {
     // Views of what kernels read and of what they write have one type.
-    set_external(plan_->inputs[i], const_cast<void*>(data));
+    set_external(sequence_.inputs[i], const_cast<void*>(data));
   }
   /// The same for a state, which the frame changes.
-  void set_state(size_t i, void* data) { set_external(plan_->inputs[i], data); }
+  void set_state(size_t i, void* data) { set_external(sequence_.inputs[i], data); }
   /// The device in whose memory the plan keeps block input `i`, a state; nullptr: in the host's.
   const kernel::Device* device_of_input(size_t i) const;
   /// The buffer of a state that a device keeps. If the frame did not have this buffer before, the next run compiles the
@@ -99,8 +99,9 @@ class Frame {
     std::vector<ir::TensorView> in, out;
     std::vector<ir::Arg> args;
     std::optional<ir::OpCall> call;
+    plan::Scratch scratch;
     size_t bytes = 0;  ///< of an upload or download
-    int pixels = -1;   ///< of an upload of a picture: its index in Plan::pixels
+    int pixels = -1;   ///< of an upload of a picture: its index in Sequence::pixels
   };
   /// A value of a loop whose types change from one iteration to the next.
   struct LoopValue {
@@ -111,7 +112,7 @@ class Frame {
   };
 
   Frame(std::shared_ptr<const plan::Plan> plan, Frame* parent, ExecContext& context)
-      : plan_(std::move(plan)), parent_(parent), context_(context) {}
+      : plan_(std::move(plan)), sequence_(plan_->sequence), parent_(parent), context_(context) {}
   Status run_plan();
   Status set_up();
   Status set_up_devices();
@@ -169,6 +170,7 @@ class Frame {
   Error locate(Error e, const plan::Call& step) const;
 
   std::shared_ptr<const plan::Plan> plan_;
+  const plan::Sequence& sequence_;
   Frame* parent_;
   ExecContext& context_;
   std::shared_ptr<std::byte> arena_;
@@ -178,11 +180,11 @@ class Frame {
   std::vector<ir::RuntimeValue> constants_;                       ///< lists and dictionaries
   std::vector<StepData> steps_;                                   ///< of the host
   std::vector<std::vector<StepData>> region_steps_;               ///< of each region
-  std::vector<std::shared_ptr<kernel::Buffer>> device_arenas_;    ///< parallel to Plan::device_arenas
+  std::vector<std::shared_ptr<kernel::Buffer>> device_arenas_;    ///< parallel to Memory::devices
   std::vector<std::unique_ptr<kernel::Submission>> submissions_;  ///< per region; freed before the arenas
   std::vector<bool> running_;                                     ///< per region
   std::vector<std::shared_ptr<kernel::Buffer>> states_;           ///< by block input, of states on devices
-  std::vector<kernel::Pixels> pixels_;                            ///< parallel to Plan::pixels
+  std::vector<kernel::Pixels> pixels_;                            ///< parallel to Sequence::pixels
   bool has_submitted_ = false;
   std::vector<size_t> team_ends_;  ///< by step: end of the steps that reuse the threads of this step, or 0
   StepData pending_;

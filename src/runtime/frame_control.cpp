@@ -49,15 +49,14 @@ Status Frame::execute(const plan::Cond& step, StepData& data) {
   key_.clear();
   Frame* f = MOKA_TRY(branch(step, ir::load_i64(data.in[0], 0) != 0 ? 0 : 1, false, key_));
   MOKA_TRY(run_block(step, *f));
-  for (size_t i = 0; i < data.out.size(); i++)
-    copy_value(plan_->places[static_cast<size_t>(step.out[i])].type, f->output(i), data.out[i]);
+  for (size_t i = 0; i < data.out.size(); i++) copy_value(sequence_.place(step.out[i]).type, f->output(i), data.out[i]);
   return {};
 }
 
 Status Frame::execute(const plan::Loop& step, StepData& data) {
   key_.clear();
   for (size_t i = 0; i < data.out.size(); i++) {
-    key_.push_back(plan_->places[static_cast<size_t>(step.in[i])].type);
+    key_.push_back(sequence_.place(step.in[i]).type);
     copy_value(key_[i], data.in[i], data.out[i]);
   }
   Frame* test = MOKA_TRY(branch(step, 0, false, key_));
@@ -91,8 +90,7 @@ Status Frame::run_growing_loop(const plan::Loop& step) {
     return {};
   };
   loop_values_.resize(count);
-  for (size_t i = 0; i < count; i++)
-    MOKA_TRY(keep(loop_values_[i], plan_->places[static_cast<size_t>(step.in[i])].type, pending_.in[i]));
+  for (size_t i = 0; i < count; i++) MOKA_TRY(keep(loop_values_[i], sequence_.place(step.in[i]).type, pending_.in[i]));
   for (int64_t n = 0;; n++) {
     key_.clear();
     for (const LoopValue& l : loop_values_) key_.push_back(l.type);
@@ -128,7 +126,7 @@ Status Frame::run_pending() {
   const plan::PlanOptions& options = *context_.options;
   std::vector<ir::Type> types;
   std::vector<void*> results;
-  if (const auto* cond = std::get_if<plan::Cond>(&*plan_->pending)) {
+  if (const auto* cond = std::get_if<plan::Cond>(&*sequence_.pending)) {
     key_.clear();
     Frame* f = MOKA_TRY(branch(*cond, ir::load_i64(pending_.in[0], 0) != 0 ? 0 : 1, false, key_));
     MOKA_TRY(run_block(*cond, *f));
@@ -136,14 +134,14 @@ Status Frame::run_pending() {
       types.push_back(f->output_type(i));
       results.push_back(f->output(i).data);
     }
-  } else if (const auto* loop = std::get_if<plan::Loop>(&*plan_->pending)) {
+  } else if (const auto* loop = std::get_if<plan::Loop>(&*sequence_.pending)) {
     MOKA_TRY(run_growing_loop(*loop));
     for (LoopValue& l : loop_values_) {
       types.push_back(l.type);
       results.push_back(l.view.data);
     }
   } else {
-    types = MOKA_TRY(infer_pending(std::get<plan::Infer>(*plan_->pending)));
+    types = MOKA_TRY(infer_pending(std::get<plan::Infer>(*sequence_.pending)));
   }
   auto plan = MOKA_TRY(plan_->continuations->get(types, options, [&] {
     const trace::Span span(trace::Lane::activity, "plan");

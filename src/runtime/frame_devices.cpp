@@ -7,7 +7,6 @@
 namespace moka::runtime {
 
 using plan::Place;
-using plan::Storage;
 
 Result<kernel::Queue*> ExecContext::queue(const kernel::Device& device) {
   for (const auto& [d, q] : queues)
@@ -17,27 +16,25 @@ Result<kernel::Queue*> ExecContext::queue(const kernel::Device& device) {
 }
 
 Status Frame::set_up_devices() {
-  for (const plan::DeviceArena& a : plan_->device_arenas)
+  for (const plan::DeviceArena& a : plan_->memory.devices)
     device_arenas_.push_back(MOKA_TRY_ON(a.device->memory()->allocate(std::max<size_t>(a.bytes, 1)), *a.device,
                                          cat("the arena of ", kernel::place_of(*a.device))));
-  running_.assign(plan_->regions.size(), false);
-  states_.resize(plan_->inputs.size());
-  pixels_.resize(plan_->pixels.size());
+  running_.assign(sequence_.regions.size(), false);
+  states_.resize(sequence_.inputs.size());
+  pixels_.resize(sequence_.pixels.size());
   bool has_states = false;
   for (size_t i = 0; i < states_.size(); i++) has_states |= device_of_input(i) != nullptr;
   // Regions that use states are compiled for their buffers.
   if (!has_states) MOKA_TRY(compile_regions());
   for (size_t s = 0; s < steps_.size(); s++)
-    if (const auto* up = std::get_if<plan::Upload>(&plan_->steps[s]))
-      MOKA_TRY(set_up_transfer(plan_->regions[static_cast<size_t>(up->region)].uploads[up->index], steps_[s]));
-    else if (const auto* down = std::get_if<plan::Download>(&plan_->steps[s]))
-      MOKA_TRY(set_up_transfer(plan_->regions[static_cast<size_t>(down->region)].downloads[down->index], steps_[s]));
+    if (const auto* up = std::get_if<plan::Upload>(&sequence_.steps[s]))
+      MOKA_TRY(set_up_transfer(sequence_.region(up->region).uploads[up->index], steps_[s]));
+    else if (const auto* down = std::get_if<plan::Download>(&sequence_.steps[s]))
+      MOKA_TRY(set_up_transfer(sequence_.region(down->region).downloads[down->index], steps_[s]));
   return {};
 }
 
-const kernel::Device* Frame::device_of_input(size_t i) const {
-  return plan_->places[static_cast<size_t>(plan_->inputs[i])].device;
-}
+const kernel::Device* Frame::device_of_input(size_t i) const { return sequence_.place(sequence_.inputs[i]).device; }
 
 void Frame::set_state(size_t i, std::shared_ptr<kernel::Buffer> buffer) {
   if (states_[i] == buffer) return;
@@ -46,52 +43,53 @@ void Frame::set_state(size_t i, std::shared_ptr<kernel::Buffer> buffer) {
 }
 
 bool Frame::takes_pixels(size_t i) const {
-  return std::any_of(plan_->pixels.begin(), plan_->pixels.end(), [&](const auto& p) { return p.input == i; });
+  return std::any_of(sequence_.pixels.begin(), sequence_.pixels.end(), [&](const auto& p) { return p.input == i; });
 }
 
 bool Frame::takes_planes(size_t i) const {
-  return std::any_of(plan_->pixels.begin(), plan_->pixels.end(),
+  return std::any_of(sequence_.pixels.begin(), sequence_.pixels.end(),
                      [&](const auto& p) { return p.input == i && p.planes_read; });
 }
 
 void Frame::set_pixels(size_t i, const kernel::Pixels& pixels) {
   for (size_t k = 0; k < pixels_.size(); k++)
-    if (plan_->pixels[k].input == i) pixels_[k] = pixels;
+    if (sequence_.pixels[k].input == i) pixels_[k] = pixels;
 }
 
 Status Frame::compile_regions() {
   submissions_.clear();
-  for (size_t r = 0; r < plan_->regions.size(); r++) MOKA_TRY(compile_region(r));
+  for (size_t r = 0; r < sequence_.regions.size(); r++) MOKA_TRY(compile_region(r));
   return {};
 }
 
 Status Frame::set_up_transfer(const plan::Crossing& crossing, StepData& data) {
-  const Place& p = plan_->places[static_cast<size_t>(crossing.to)];
-  for (size_t k = 0; k < plan_->pixels.size(); k++)
-    if (plan_->pixels[k].place == crossing.from) data.pixels = static_cast<int>(k);
+  const Place& p = sequence_.place(crossing.to);
+  for (size_t k = 0; k < sequence_.pixels.size(); k++)
+    if (sequence_.pixels[k].place == crossing.from) data.pixels = static_cast<int>(k);
   data.bytes = MOKA_TRY(kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout));
   return {};
 }
 
 kernel::BufferView Frame::buffer_view(int i) const {
-  const Place& p = plan_->places[static_cast<size_t>(i)];
+  const Place& p = sequence_.place(i);
   kernel::BufferView v;
   v.dtype = p.type.dtype();
   v.shape = p.type.shape();
   v.layout = p.layout;
-  if (p.storage == Storage::prepared) return v;
-  if (p.storage == Storage::constant) {
-    v.buffer = p.buffer.get();
+  if (p.is<plan::Prepared>()) return v;
+  if (const auto* constant = std::get_if<plan::Constant>(&p.storage)) {
+    v.buffer = constant->buffer.get();
     return v;
   }
-  v.offset = p.offset;
-  if (p.storage == Storage::external) {
-    const auto input = std::find(plan_->inputs.begin(), plan_->inputs.end(), p.root) - plan_->inputs.begin();
+  if (p.is<plan::External>()) {
+    v.offset = p.delta;
+    const auto input = std::find(sequence_.inputs.begin(), sequence_.inputs.end(), p.root) - sequence_.inputs.begin();
     v.buffer = states_[static_cast<size_t>(input)].get();
     return v;
   }
+  v.offset = plan_->memory.places[static_cast<size_t>(i)].offset;
   for (size_t a = 0; a < device_arenas_.size(); a++)
-    if (plan_->device_arenas[a].device == p.device) v.buffer = device_arenas_[a].get();
+    if (plan_->memory.devices[a].device == p.device) v.buffer = device_arenas_[a].get();
   return v;
 }
 
@@ -102,8 +100,8 @@ kernel::RegionStep Frame::region_step(const plan::Region& region, const plan::Ru
   for (int i : step.out) out.out.push_back(buffer_view(i));
   if (step.choice->scratch > 0) {
     for (size_t a = 0; a < device_arenas_.size(); a++)
-      if (plan_->device_arenas[a].device == region.device) out.scratch.buffer = device_arenas_[a].get();
-    out.scratch.offset = step.scratch_offset;
+      if (plan_->memory.devices[a].device == region.device) out.scratch.buffer = device_arenas_[a].get();
+    out.scratch.offset = data.scratch.own;
     out.scratch.dtype = ir::DType::uint8;
     out.scratch.shape = {static_cast<int64_t>(step.choice->scratch)};
   }
@@ -114,30 +112,30 @@ kernel::RegionStep Frame::region_step(const plan::Region& region, const plan::Ru
 
 std::vector<kernel::BufferView> Frame::kept_by(const plan::Region& region) const {
   std::vector<kernel::BufferView> kept;
-  const auto storage = [&](int i) { return plan_->places[static_cast<size_t>(i)].storage; };
   const auto visit_steps = [&](const plan::Region& of, auto&& visit) {
     for (const plan::RegionStep& step : of.steps)
       if (!std::holds_alternative<plan::Placed>(step)) std::visit(visit, step);
   };
-  for (const plan::Region& other : plan_->regions) {
+  for (const plan::Region& other : sequence_.regions) {
     if (&other == &region || other.device != region.device) continue;
     visit_steps(other, [&](const auto& step) {
-      for (int i : plan::reads_of(*plan_, step))
-        if (storage(i) == Storage::arena || storage(i) == Storage::external) kept.push_back(buffer_view(i));
+      for (int i : plan::reads_of(sequence_, step))
+        if (const Place& p = sequence_.place(i); p.is<plan::InArena>() || p.is<plan::External>())
+          kept.push_back(buffer_view(i));
     });
     // This region may compute parts of a concat in place, which no step reads.
     for (const plan::Crossing& c : other.downloads) kept.push_back(buffer_view(c.from));
   }
   // Later predictions read states.
   visit_steps(region, [&](const auto& step) {
-    for (int i : plan::writes_of(*plan_, step))
-      if (storage(i) == Storage::external) kept.push_back(buffer_view(i));
+    for (int i : plan::writes_of(sequence_, step))
+      if (sequence_.place(i).is<plan::External>()) kept.push_back(buffer_view(i));
   });
   return kept;
 }
 
 Status Frame::compile_region(size_t r) {
-  const plan::Region& region = plan_->regions[r];
+  const plan::Region& region = sequence_.regions[r];
   std::vector<kernel::RegionStep> steps;
   for (size_t s = 0; s < region.steps.size(); s++) {
     if (const auto* run = std::get_if<plan::Run>(&region.steps[s])) {

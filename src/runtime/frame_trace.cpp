@@ -13,15 +13,10 @@ using plan::Step;
 
 namespace {
 
-std::string types_of(const plan::Plan& plan, std::span<const int> places) {
+std::string types_of(const plan::Sequence& sequence, std::span<const int> places) {
   std::string out;
-  for (const int i : places) out += cat(out.empty() ? "" : ", ", plan.places[static_cast<size_t>(i)].type);
+  for (const int i : places) out += cat(out.empty() ? "" : ", ", sequence.place(i).type);
   return out;
-}
-
-int64_t bytes_of(const Place& p) {
-  const auto n = kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout);
-  return n.ok() ? static_cast<int64_t>(*n) : 0;
 }
 
 /// Made once for each device and thread, because asking for a description takes longer than a small operation.
@@ -37,7 +32,8 @@ const trace::Label* stretch_label(const kernel::Device& device) {
 /// Makes the label of a step.
 class Labels {
  public:
-  Labels(const plan::Plan& plan, int64_t bytes) : plan_(plan), values_(plan), bytes_(bytes) {}
+  Labels(const plan::Plan& plan, int64_t bytes)
+      : sequence_(plan.sequence), decision_(plan.decision.get()), values_(sequence_), bytes_(bytes) {}
 
   const trace::Label* operator()(const plan::Convert& step) const {
     const Place &from = place(step.from), &to = place(step.to);
@@ -45,7 +41,7 @@ class Labels {
                         {{"from", kernel::to_string(from.layout)},
                          {"to", kernel::to_string(to.layout)},
                          {"shape", cat(to.type)},
-                         {"bytes", bytes_of(to)}});
+                         {"bytes", static_cast<int64_t>(plan::bytes_of(to))}});
   }
   const trace::Label* operator()(const plan::Upload& step) const {
     return transfer("upload", region(step.region), region(step.region).uploads[step.index].from, false);
@@ -61,8 +57,8 @@ class Labels {
   const trace::Label* operator()(const plan::Control& step) const { return of_call(step, "executor", {}, {}, 1); }
 
  private:
-  const Place& place(int i) const { return plan_.places[static_cast<size_t>(i)]; }
-  const plan::Region& region(int r) const { return plan_.regions[static_cast<size_t>(r)]; }
+  const Place& place(int i) const { return sequence_.place(i); }
+  const plan::Region& region(int r) const { return sequence_.region(r); }
   std::string_view name_of(int i) const {
     const ir::Value* v = values_.of(i);
     return v != nullptr ? std::string_view(v->name) : std::string_view();
@@ -71,9 +67,8 @@ class Labels {
   const trace::Label* transfer(std::string_view kind, const plan::Region& region, int from, bool is_download) const {
     const ir::Value* v = values_.of(from);
     std::string reason;
-    if (plan_.decision != nullptr && v != nullptr)
-      if (auto at = plan_.decision->reasons.find({v, is_download}); at != plan_.decision->reasons.end())
-        reason = at->second;
+    if (decision_ != nullptr && v != nullptr)
+      if (auto at = decision_->reasons.find({v, is_download}); at != decision_->reasons.end()) reason = at->second;
     return trace::label(name_of(from), kind,
                         {{"device", region.device->name()}, {"bytes", bytes_}, {"reason", reason}});
   }
@@ -87,13 +82,14 @@ class Labels {
     return trace::label(step.op->name, step.op->type_name(),
                         {{"device", device},
                          {"kernel", kernel},
-                         {"shape", types_of(plan_, step.out)},
+                         {"shape", types_of(sequence_, step.out)},
                          {"fused", fused},
                          {"note", note},
                          {"threads", threads}});
   }
 
-  const plan::Plan& plan_;
+  const plan::Sequence& sequence_;
+  const plan::Decision* const decision_;
   const plan::CopiedValues values_;
   const int64_t bytes_;
 };
@@ -103,15 +99,15 @@ class Labels {
 const trace::Label* Frame::label_of(size_t s) {
   if (labels_.empty()) labels_.resize(steps_.size());
   const trace::Label*& slot = labels_[s];
-  if (slot == nullptr) slot = std::visit(Labels(*plan_, static_cast<int64_t>(steps_[s].bytes)), plan_->steps[s]);
+  if (slot == nullptr) slot = std::visit(Labels(*plan_, static_cast<int64_t>(steps_[s].bytes)), sequence_.steps[s]);
   return slot;
 }
 
 const trace::Label* Frame::region_label(size_t r) {
-  if (region_labels_.empty()) region_labels_.resize(plan_->regions.size());
+  if (region_labels_.empty()) region_labels_.resize(sequence_.regions.size());
   const trace::Label*& slot = region_labels_[r];
   if (slot != nullptr) return slot;
-  const plan::Region& region = plan_->regions[r];
+  const plan::Region& region = sequence_.regions[r];
   std::string operations;
   int64_t count = 0;
   for (const plan::RegionStep& step : region.steps)
@@ -124,7 +120,7 @@ const trace::Label* Frame::region_label(size_t r) {
 }
 
 void Frame::record_begin(size_t s, int64_t at) {
-  const Step& step = plan_->steps[s];
+  const Step& step = sequence_.steps[s];
   if (context_.depth == 0) {
     const plan::Run* run = std::get_if<plan::Run>(&step);
     const kernel::Device* device = run != nullptr ? run->device : nullptr;
@@ -143,7 +139,7 @@ void Frame::record_begin(size_t s, int64_t at) {
 }
 
 void Frame::record_end(size_t s, int64_t from, int64_t to) {
-  const Step& step = plan_->steps[s];
+  const Step& step = sequence_.steps[s];
   if (plan::control_of(step) != nullptr) {
     context_.depth--;
     return trace::end(trace::Lane::compute, to);
@@ -151,7 +147,7 @@ void Frame::record_end(size_t s, int64_t from, int64_t to) {
   if (std::holds_alternative<plan::Placed>(step)) return;
   const bool moves = std::holds_alternative<plan::Upload>(step) || std::holds_alternative<plan::Download>(step);
   trace::slice(moves ? trace::Lane::data : trace::Lane::compute, label_of(s), from, to);
-  if (submitted_.size() < plan_->regions.size()) submitted_.resize(plan_->regions.size());
+  if (submitted_.size() < sequence_.regions.size()) submitted_.resize(sequence_.regions.size());
   if (const auto* launch = std::get_if<plan::Launch>(&step)) submitted_[static_cast<size_t>(launch->region)] = from;
   if (const auto* wait = std::get_if<plan::Wait>(&step)) record_region(static_cast<size_t>(wait->region), to);
 }
@@ -160,10 +156,10 @@ void Frame::record_end(size_t s, int64_t from, int64_t to) {
 void Frame::record_region(size_t r, int64_t to) {
   int64_t from = submitted_[r];
   for (size_t other = 0; other < submitted_.size(); other++)
-    if (other != r && plan_->regions[other].device == plan_->regions[r].device && context_.region_end > from)
+    if (other != r && sequence_.regions[other].device == sequence_.regions[r].device && context_.region_end > from)
       from = context_.region_end;
   context_.region_end = to;
-  const trace::DeviceId device = trace::add_device(plan_->regions[r].device->name());
+  const trace::DeviceId device = trace::add_device(sequence_.regions[r].device->name());
   trace::slice(trace::Lane::compute, region_label(r), std::min(from, to), to, device);
 }
 

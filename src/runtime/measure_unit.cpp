@@ -150,7 +150,7 @@ class Programs {
       disturbed_ = true;
       out.seconds = std::min(out.seconds, least);
     }
-    plan::for_each_step(*plan, [&]<class One>(int, const One& step, int) {
+    plan::for_each_step(plan->sequence, [&]<class One>(int, const One& step, int) {
       if constexpr (std::is_same_v<One, plan::Run>) out.estimated += step.choice->cost;
     });
     return out;

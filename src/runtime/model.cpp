@@ -247,12 +247,12 @@ Result<std::shared_ptr<const plan::Plan>> Model::plan(const std::vector<ir::Type
 
 std::vector<const kernel::Device*> Model::devices_of(const plan::Plan& plan, uint32_t without) const {
   // Blocks, and steps after an unknown shape, are planned later.
-  const bool is_whole =
-      plan.is_complete() && std::none_of(plan.steps.begin(), plan.steps.end(),
-                                         [](const plan::Step& step) { return plan::control_of(step) != nullptr; });
+  const bool is_whole = plan.sequence.is_complete() &&
+                        std::none_of(plan.sequence.steps.begin(), plan.sequence.steps.end(),
+                                     [](const plan::Step& step) { return plan::control_of(step) != nullptr; });
   std::vector<const kernel::Device*> out;
   for (size_t i = 0; i < devices_.size(); i++)
-    if ((without >> i & 1) == 0 && (!is_whole || std::any_of(plan.regions.begin(), plan.regions.end(),
+    if ((without >> i & 1) == 0 && (!is_whole || std::any_of(plan.sequence.regions.begin(), plan.sequence.regions.end(),
                                                              [&](const auto& r) { return r.device == devices_[i]; })))
       out.push_back(devices_[i]);
   return out;

@@ -12,7 +12,7 @@ thread_local int used_here = 0;
 }  // namespace
 
 Session::Session(std::shared_ptr<const plan::Plan> of, size_t inputs)
-    : plan(std::move(of)), staging(inputs), string_staging(inputs), counted(plan->arena_bytes) {}
+    : plan(std::move(of)), staging(inputs), string_staging(inputs), counted(plan->memory.arena_bytes) {}
 
 size_t Session::bytes() const {
   size_t n = frame == nullptr ? 0 : frame->bytes();
@@ -30,7 +30,7 @@ void SessionPool::shrink(size_t bytes, size_t count, Sessions& dropped) {
 }
 
 std::unique_ptr<Session> SessionPool::take(const plan::Plan& plan) {
-  const size_t needed = plan.arena_bytes;
+  const size_t needed = plan.memory.arena_bytes;
   std::unique_ptr<Session> session;
   Sessions dropped;
   std::unique_lock lock(mutex_);
@@ -60,7 +60,7 @@ std::unique_ptr<Session> SessionPool::take(const plan::Plan& plan) {
 void SessionPool::give_up(const plan::Plan& plan) {
   {
     const std::lock_guard lock(mutex_);
-    used_bytes_ -= plan.arena_bytes;
+    used_bytes_ -= plan.memory.arena_bytes;
     used_--;
     used_here--;
   }

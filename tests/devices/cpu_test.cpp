@@ -527,7 +527,7 @@ TEST(CpuGemm, FewRowsKeepAllThreadsBusy) {
     expect_same_bits(g, y, "cpu.linear.gemm", "columns");
     const auto two = run(g.function(), g.inputs(), true, 2);
     ASSERT_TRUE(two.ok()) << two.error().to_string();
-    EXPECT_GE(plan::kernel_of(two->plan->steps.back())->choice->tiles, 4);
+    EXPECT_GE(plan::kernel_of(two->plan->sequence.steps.back())->choice->tiles, 4);
   }
 }
 

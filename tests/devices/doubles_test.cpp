@@ -232,7 +232,7 @@ TEST(Doubles, SupportVectorsOfOneRowAreDividedAndExact) {
     const auto got = devices_test::run(g.function(), g.inputs(), true, 2);
     ASSERT_TRUE(want.ok() && got.ok());
     EXPECT_EQ(got->kernels, "cpu.ml.svm");
-    EXPECT_GT(plan::kernel_of(got->plan->steps.front())->choice->tiles, 1);
+    EXPECT_GT(plan::kernel_of(got->plan->sequence.steps.front())->choice->tiles, 1);
     for (int64_t i = 0; i < kVectors; i++)
       EXPECT_EQ(got->outputs[0].as<double>()[i], want->outputs[0].as<double>()[i]) << kernel << ", vector " << i;
   }

@@ -57,7 +57,7 @@ plan::PlanOptions options(bool cpu, int threads) {
 }
 
 const plan::KernelCall& step_of(const Run& r, std::string_view op) {
-  for (const plan::Step& s : r.plan->steps)
+  for (const plan::Step& s : r.plan->sequence.steps)
     if (const plan::KernelCall* call = plan::kernel_of(s); call != nullptr && call->op->type_name() == op) return *call;
   ADD_FAILURE() << "no step of " << op;
   static const plan::KernelCall none;
@@ -103,7 +103,7 @@ Result<Run> run(const Function& f, std::span<const Tensor> inputs, const plan::P
     }
     r.outputs.push_back(std::move(t));
   }
-  for (const plan::Step& s : r.plan->steps) {
+  for (const plan::Step& s : r.plan->sequence.steps) {
     if (!r.kernels.empty()) r.kernels += ' ';
     if (const plan::Run* run = std::get_if<plan::Run>(&s))
       r.kernels += cat(run->choice->kernel, run->choice->note.empty() ? "" : "(", run->choice->note,
@@ -185,7 +185,7 @@ Run expect_same(Graph& g, std::vector<Value*> outputs, double tolerance, bool an
   EXPECT_TRUE(got.ok()) << got.error().to_string();
   EXPECT_TRUE(expected.ok()) << expected.error().to_string();
   if (!got.ok() || !expected.ok()) return {};
-  for (const plan::Step& s : got->plan->steps) {
+  for (const plan::Step& s : got->plan->sequence.steps) {
     const plan::Run* run = std::get_if<plan::Run>(&s);
     if (run == nullptr || anywhere) continue;
     std::string why;

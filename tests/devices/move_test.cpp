@@ -22,7 +22,7 @@ Tensor flags(std::vector<uint8_t> v) {
 }
 
 int placed(const Run& r) {
-  return static_cast<int>(std::count_if(r.plan->steps.begin(), r.plan->steps.end(),
+  return static_cast<int>(std::count_if(r.plan->sequence.steps.begin(), r.plan->sequence.steps.end(),
                                         [](const plan::Step& s) { return std::holds_alternative<plan::Placed>(s); }));
 }
 

@@ -15,7 +15,7 @@ TEST(Null, CopiesAndRefusesTheRest) {
   const std::vector<ir::Type> types{x->type};
   auto plan = plan::plan_block(g.function().body(), types, nullptr, o);
   ASSERT_TRUE(plan.ok()) << plan.error().to_string();
-  for (const plan::Step& s : (*plan)->steps) {
+  for (const plan::Step& s : (*plan)->sequence.steps) {
     const plan::Run* run = std::get_if<plan::Run>(&s);
     if (run == nullptr) continue;
     const bool copy = run->op->type_name() == "identity";

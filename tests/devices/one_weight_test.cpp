@@ -16,7 +16,7 @@ void expect_both(Graph& g, std::string_view kernel, Value* a, Value* b) {
   const auto got = run(g.function(), g.inputs(), o), expected = run(g.function(), g.inputs(), false, 1);
   ASSERT_TRUE(got.ok()) << got.error().to_string();
   ASSERT_TRUE(expected.ok());
-  for (const plan::Step& s : got->plan->steps)
+  for (const plan::Step& s : got->plan->sequence.steps)
     if (const plan::KernelCall* call = plan::kernel_of(s);
         call != nullptr && (call->op == a->producer() || call->op == b->producer())) {
       EXPECT_EQ(call->choice->kernel, kernel);

@@ -33,11 +33,11 @@ Outcome predict(const std::string& body, const std::string& outputs, bool share)
   auto plan = plan::plan_block(f.body(), types, nullptr, o);
   EXPECT_TRUE(plan.ok()) << plan.error().to_string();
   if (!plan.ok()) return out;
-  plan::for_each_step(**plan, [&]<class One>(int, const One& step, int) {
+  plan::for_each_step((*plan)->sequence, [&]<class One>(int, const One& step, int) {
     if constexpr (std::is_base_of_v<plan::Call, One>)
       out.copies += step.op->type_name() == "read_state" || step.op->type_name() == "write_state";
-    for (int i : plan::writes_of(**plan, step))
-      out.in_state += (*plan)->places[static_cast<size_t>(i)].storage == plan::Storage::external;
+    for (int i : plan::writes_of((*plan)->sequence, step))
+      out.in_state += (*plan)->sequence.place(i).is<plan::External>();
   });
   auto frame = runtime::Frame::make(*plan, nullptr, context);
   EXPECT_TRUE(frame.ok());

@@ -365,7 +365,8 @@ TEST(Winograd, OddInputsAndScaledWeights) {
   ASSERT_NE(weight, nullptr);
   const auto r = expect_same(g, {g.op("conv", {{"x", g.input_of(x)}, {"weight", weight}, {"pad_type", "same"}})});
   EXPECT_TRUE(r.has("cpu.conv.winograd")) << r.kernels;
-  for (const plan::Place& place : r.plan->places) EXPECT_TRUE(place.value != weight || place.constant.empty_handle());
+  for (const plan::Place& place : r.plan->sequence.places)
+    EXPECT_TRUE(place.value != weight || std::get<plan::Constant>(place.storage).tensor.empty_handle());
 }
 
 /// Tiles that are computed directly read the weights as the file stores them.

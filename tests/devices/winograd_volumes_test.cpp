@@ -115,7 +115,7 @@ TEST(WinogradVolumes, ScratchDoesNotGrowWithTheVolume) {
     const Volumes c{1, 64, 64, {n, 2 * n, 2 * n}, {3, 3, 3}};
     Graph g;
     const auto r = run_by(kWinograd, g, conv(g, g.input(input_of(c)), g.random(weight_of(c)), c));
-    for (const plan::Step& s : r.plan->steps)
+    for (const plan::Step& s : r.plan->sequence.steps)
       if (const plan::KernelCall* call = plan::kernel_of(s); call != nullptr && call->choice->kernel == kWinograd) {
         least = std::min(least, call->choice->thread_scratch);
         most = std::max(most, call->choice->thread_scratch);

@@ -13,7 +13,7 @@ namespace {
 
 class Regions : public ::testing::Test {
  protected:
-  const Plan& planned(const std::string& inputs, const std::string& body, const std::string& outputs) {
+  const Sequence& planned(const std::string& inputs, const std::string& body, const std::string& outputs) {
     program_ = ir::read_text(
                    "program(1.0)\n{\n func main<ios18>(" + inputs + ") {\n" + body + "\n } -> (" + outputs + ");\n}\n",
                    ops::table(), {})
@@ -27,14 +27,14 @@ class Regions : public ::testing::Test {
     std::vector<ir::Type> types;
     for (const auto& v : block.inputs()) types.push_back(v->type);
     plan_ = plan_block(block, types, nullptr, options_).value();
-    return *plan_;
+    return plan_->sequence;
   }
 
-  /// The host's view of a plan: "up launch run:h wait down".
-  static std::string text(const Plan& plan) {
+  /// The host's view of a sequence: "up launch run:h wait down".
+  static std::string text(const Sequence& sequence) {
     std::string out;
     constexpr const char* kWords[] = {"run:", "placed", "convert", "cond", "loop", "up", "launch", "wait", "down"};
-    for (const Step& s : plan.steps) {
+    for (const Step& s : sequence.steps) {
       out += (out.empty() ? "" : " ") + std::string(kWords[s.index()]);
       if (const plan::Run* run = std::get_if<plan::Run>(&s)) out += run->op->name;
     }
@@ -51,49 +51,49 @@ std::string op(const std::string& name, const std::string& type, const std::stri
 }
 
 TEST_F(Regions, AChainIsOneSubmission) {
-  const Plan& p = planned("tensor<fp32, [8]> x",
-                          op("d1", "relu", "x = x") + op("d2", "exp", "x = d1") + op("d3", "sin", "x = d2"), "d3");
+  const Sequence& p = planned("tensor<fp32, [8]> x",
+                              op("d1", "relu", "x = x") + op("d2", "exp", "x = d1") + op("d3", "sin", "x = d2"), "d3");
   EXPECT_EQ(text(p), "up launch wait down");
   ASSERT_EQ(p.regions.size(), 1u);
   EXPECT_EQ(p.regions[0].steps.size(), 3u);
-  ASSERT_EQ(p.device_arenas.size(), 1u);
-  EXPECT_GT(p.device_arenas[0].bytes, 0u);
+  ASSERT_EQ(plan_->memory.devices.size(), 1u);
+  EXPECT_GT(plan_->memory.devices[0].bytes, 0u);
 }
 
 TEST_F(Regions, AHostOperationBetweenEndsARegion) {
-  const Plan& p = planned("tensor<fp32, [8]> x",
-                          op("d1", "relu", "x = x") + op("h", "exp", "x = d1") + op("d2", "sin", "x = h"), "d2");
+  const Sequence& p = planned("tensor<fp32, [8]> x",
+                              op("d1", "relu", "x = x") + op("h", "exp", "x = d1") + op("d2", "sin", "x = h"), "d2");
   EXPECT_EQ(text(p), "up launch wait down run:h up launch wait down");
   EXPECT_EQ(p.regions.size(), 2u);
 }
 
 TEST_F(Regions, TheHostWorksWhileARegionRuns) {
-  const Plan& p =
+  const Sequence& p =
       planned("tensor<fp32, [8]> x",
               op("h", "exp", "x = x") + op("d1", "relu", "x = x") + op("sum", "add", "x = d1, y = h"), "sum");
   EXPECT_EQ(text(p), "up launch run:h wait down run:sum");
 }
 
 TEST_F(Regions, AValueCrossesOnce) {
-  const Plan& p = planned("tensor<fp32, [8]> x",
-                          op("d1", "relu", "x = x") + op("d2", "add", "x = d1, y = x") + op("h1", "exp", "x = d2") +
-                              op("h2", "sin", "x = d2"),
-                          "h1, h2");
+  const Sequence& p = planned("tensor<fp32, [8]> x",
+                              op("d1", "relu", "x = x") + op("d2", "add", "x = d1, y = x") + op("h1", "exp", "x = d2") +
+                                  op("h2", "sin", "x = d2"),
+                              "h1, h2");
   EXPECT_EQ(text(p), "up launch wait down run:h1 run:h2");
 }
 
 TEST_F(Regions, BlocksFindValuesOnTheHost) {
-  const Plan& p = planned("tensor<fp32, [8]> x, tensor<bool, []> more",
-                          op("d1", "relu", "x = x") +
-                              "tensor<fp32, [8]> y = cond(pred = more)[name = string(\"choice\")] {\n"
-                              "block a() { tensor<fp32, [8]> u = exp(x = d1); } -> (u);\n"
-                              "block b() { tensor<fp32, [8]> v = sin(x = d1); } -> (v);\n};\n",
-                          "y");
+  const Sequence& p = planned("tensor<fp32, [8]> x, tensor<bool, []> more",
+                              op("d1", "relu", "x = x") +
+                                  "tensor<fp32, [8]> y = cond(pred = more)[name = string(\"choice\")] {\n"
+                                  "block a() { tensor<fp32, [8]> u = exp(x = d1); } -> (u);\n"
+                                  "block b() { tensor<fp32, [8]> v = sin(x = d1); } -> (v);\n};\n",
+                              "y");
   EXPECT_EQ(text(p), "up launch wait down cond");
 }
 
 TEST_F(Regions, WhatADeviceRefusesRunsOnTheHost) {
-  const Plan& p =
+  const Sequence& p =
       planned("tensor<fp32, [8]> x",
               op("d1", "random_normal", "shape = tensor<int32, [1]>([8])") + op("d2", "add", "x = d1, y = x"), "d2");
   EXPECT_EQ(text(p), "run:d1 up up launch wait down");
@@ -110,7 +110,7 @@ std::string write_state(const std::string& data, const std::string& state = "s")
 
 /// Between operations of a device a state is an ordinary value, which is stored once, at the end.
 TEST_F(Regions, AStateCrossesOnceEachWay) {
-  const Plan& p =
+  const Sequence& p =
       planned("state<tensor<fp32, [8]>> s, tensor<fp32, [8]> x",
               read_state("d1") + op("d2", "add", "x = d1, y = x") + write_state("d2") + read_state("d3") +
                   op("d4", "mul", "x = d3, y = x") + write_state("d4") + read_state("d5") + op("d6", "exp", "x = d5"),
@@ -122,26 +122,26 @@ TEST_F(Regions, AStateCrossesOnceEachWay) {
 
 /// A prediction returns a state's content from the time when it was read.
 TEST_F(Regions, AStateThatIsReturnedIsCopiedBeforeItChanges) {
-  const Plan& p = planned("state<tensor<fp32, [8]>> s, tensor<fp32, [8]> x",
-                          read_state("d0") + op("d1", "add", "x = d0, y = x") + write_state("d1"), "d0");
-  const Place& result = p.places[static_cast<size_t>(p.outputs[0])];
-  EXPECT_EQ(p.places[static_cast<size_t>(result.root)].storage, Storage::arena);
+  const Sequence& p = planned("state<tensor<fp32, [8]>> s, tensor<fp32, [8]> x",
+                              read_state("d0") + op("d1", "add", "x = d0, y = x") + write_state("d1"), "d0");
+  EXPECT_TRUE(p.place(p.place(p.outputs[0]).root).is<InArena>());
 }
 
 /// Two states that exchange their contents.
 TEST_F(Regions, AStateThatIsGivenToAnotherIsTakenFirst) {
-  const Plan& p = planned("state<tensor<fp32, [8]>> s, state<tensor<fp32, [8]>> t, tensor<fp32, [8]> x",
-                          read_state("d1") + op("d2", "read_state", "input = t") + op("d3", "add", "x = d1, y = d2") +
-                              write_state("d2") + write_state("d1", "t"),
-                          "d3");
-  std::vector<std::pair<Storage, Storage>> copies;
+  const Sequence& p = planned("state<tensor<fp32, [8]>> s, state<tensor<fp32, [8]>> t, tensor<fp32, [8]> x",
+                              read_state("d1") + op("d2", "read_state", "input = t") +
+                                  op("d3", "add", "x = d1, y = d2") + write_state("d2") + write_state("d1", "t"),
+                              "d3");
+  std::vector<std::string> copies;
+  const auto kind = [&](int i) {
+    return p.place(i).is<External>() ? "state" : p.place(i).is<InArena>() ? "arena" : "?";
+  };
   for (const Step& s : p.steps)
     if (const Convert* convert = std::get_if<Convert>(&s))
-      copies.emplace_back(p.places[static_cast<size_t>(convert->from)].storage,
-                          p.places[static_cast<size_t>(convert->to)].storage);
+      copies.push_back(cat(kind(convert->from), " to ", kind(convert->to)));
   // A value that is read after its state has changed is already a copy.
-  const std::pair out{Storage::external, Storage::arena}, in{Storage::arena, Storage::external};
-  EXPECT_EQ(copies, (std::vector{out, in, in}));
+  EXPECT_EQ(copies, (std::vector<std::string>{"state to arena", "arena to state", "arena to state"}));
 }
 
 TEST_F(Regions, WithoutAcceleratorsTheHostRunsAll) {
@@ -155,30 +155,29 @@ TEST_F(Regions, WithoutAcceleratorsTheHostRunsAll) {
 TEST(Lifetimes, OfUploadsBeginBeforeRegionsThatRun) {
   const kernel::Device* device = &devices::simulator::device();
   const auto planned = [&](bool waits) {
-    Plan plan;
+    Sequence sequence;
     for (int i = 0; i < 6; i++) {  // host: 0, 3; device: 1, 2 in region 0 and 4, 5 in region 1
       Place p;
       p.type = ir::Type::tensor(ir::DType::fp32, {8});
       p.root = i;
-      if (i % 3 != 0) p.device = device, p.region = i / 3;
-      plan.places.push_back(std::move(p));
+      if (i % 3 != 0) p.device = device;
+      sequence.places.push_back(std::move(p));
     }
     plan::Run first, second;
     first.choice = second.choice = std::make_shared<kernel::KernelChoice>();
     first.in = {1}, first.out = {2};
     second.in = {4}, second.out = {5};
-    plan.regions.push_back({.device = device, .steps = {first}, .uploads = {{0, 1}}, .downloads = {}});
-    plan.regions.push_back({.device = device, .steps = {second}, .uploads = {{3, 4}}, .downloads = {}});
-    plan.steps = {Upload{0, 0}, Launch{0}};
-    if (waits) plan.steps.emplace_back(Wait{0});
-    plan.steps.emplace_back(Upload{1, 0});
-    plan.steps.emplace_back(Launch{1});
-    find_lifetimes(plan);
-    return plan;
+    sequence.regions.push_back({.device = device, .steps = {first}, .uploads = {{0, 1}}, .downloads = {}});
+    sequence.regions.push_back({.device = device, .steps = {second}, .uploads = {{3, 4}}, .downloads = {}});
+    sequence.steps = {Upload{0, 0}, Launch{0}};
+    if (waits) sequence.steps.emplace_back(Wait{0});
+    sequence.steps.emplace_back(Upload{1, 0});
+    sequence.steps.emplace_back(Launch{1});
+    return lifetimes(sequence);
   };
-  const Plan running = planned(false), done = planned(true);
-  EXPECT_EQ(running.places[4].first, 1) << "the first step of the region that runs";
-  EXPECT_GT(done.places[4].first, done.places[2].last);
+  const std::vector<Lifetime> running = planned(false), done = planned(true);
+  EXPECT_EQ(running[4].first, 1) << "the first step of the region that runs";
+  EXPECT_GT(done[4].first, done[2].last);
 }
 
 TEST(PlanCache, KnownPlansDoNotWaitForNewOnes) {

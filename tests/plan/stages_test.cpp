@@ -177,7 +177,7 @@ TEST_F(Stages, TheAssignmentPutsRegionsOnDevices) {
 TEST_F(Stages, ASequenceMovesValuesToItsRegions) {
   pin_to_simulator();
   read(kSum);
-  EXPECT_EQ(sequence_text(*plan()),
+  EXPECT_EQ(to_text(plan()->sequence),
             "upload    2 (on simulator) = 0 (x), region 0 on simulator\n"
             "run       4 (sum, on simulator) = add(2 (on simulator), 3 (on simulator)) by simulator.reference, region "
             "0 on simulator\n"
@@ -185,7 +185,7 @@ TEST_F(Stages, ASequenceMovesValuesToItsRegions) {
             "wait      region 0 on simulator\n"
             "download  7 = 6 (row, on simulator), region 0 on simulator\n"
             "output    7\n");
-  EXPECT_EQ(memory_text(*plan()),
+  EXPECT_EQ(to_text(plan()->sequence, plan()->memory),
             "arena of 64 bytes on the host\n"
             "arena of 512 bytes on simulator\n"
             "external  0 (x)\n"

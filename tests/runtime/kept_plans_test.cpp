@@ -34,7 +34,7 @@ class KeptPlans : public ::testing::Test {
   }
   static std::vector<int64_t> sizes(const plan::PlanCache& cache) {
     std::vector<int64_t> out;
-    for (const auto& p : cache.snapshot()) out.push_back(p->places[0].type.shape()[0]);
+    for (const auto& p : cache.snapshot()) out.push_back(p->sequence.places[0].type.shape()[0]);
     return out;
   }
 
@@ -61,11 +61,10 @@ TEST_F(KeptPlans, CountTheConstantsThatTheirTypesMake) {
   EXPECT_EQ(inner.bytes(), before) << "those of the plan around it are not its own";
   // A plan without blocks keeps no Resolved: its places hold the constants.
   plan::Plan alone;
-  alone.places.resize(1);
+  alone.sequence.places.resize(1);
   const size_t without = alone.bytes();
-  alone.places[0].value = &x;
-  alone.places[0].storage = plan::Storage::constant;
-  alone.places[0].constant = Tensor::zeros(DType::fp32, {4096}).value();
+  alone.sequence.places[0].value = &x;
+  alone.sequence.places[0].storage = plan::Constant{Tensor::zeros(DType::fp32, {4096}).value(), nullptr};
   EXPECT_EQ(alone.bytes() - without, size_t{4096} * 4);
 }
 

@@ -145,7 +145,7 @@ class RegionsOfThreads : public ::testing::Test {
       models.push_back(nets.back().model(i));
       auto plan = models.back()->plan(types());
       EXPECT_TRUE(plan.ok()) << plan.error().to_string();
-      if (plan.ok()) regions += (*plan)->regions.size();
+      if (plan.ok()) regions += (*plan)->sequence.regions.size();
     }
     EXPECT_GT(regions, models.size()) << "the cuts have several regions";
     predict_all(nets, models, 12, disturb);

@@ -16,7 +16,7 @@ constexpr size_t kSmallest = 1000, kLargest = 64000;
 
 std::shared_ptr<const plan::Plan> plan_of(size_t bytes) {
   auto plan = std::make_shared<plan::Plan>();
-  plan->arena_bytes = bytes;
+  plan->memory.arena_bytes = bytes;
   return plan;
 }
 
@@ -25,7 +25,7 @@ std::unique_ptr<Session> session_of(SessionPool& pool, const std::shared_ptr<con
   auto session = pool.take(*plan);
   if (session == nullptr) {
     session = std::make_unique<Session>(plan, 1);
-    session->staging[0].resize(plan->arena_bytes);
+    session->staging[0].resize(plan->memory.arena_bytes);
   }
   return session;
 }

@@ -279,7 +279,7 @@ class NextDevice : public Fallback {
     std::string out;
     for (const std::string& remark : done.remarks()) out += remark + " ";
     out += "|";
-    for (const plan::Region& r : done.plan()->regions) out += cat(" ", r.device->name());
+    for (const plan::Region& r : done.plan()->sequence.regions) out += cat(" ", r.device->name());
     return out;
   }
   runtime::Prediction predicted(const std::vector<float>& x, bool is_observed = false) const {
@@ -336,9 +336,8 @@ TEST_F(NextDevice, WhatDevicesComputeIsObservedAfterALossToo) {
   ASSERT_TRUE(done.is_planned());
   std::vector<std::string> downloaded;
   const plan::Plan& plan = *done.plan();
-  for (const plan::Region& r : plan.regions)
-    for (const plan::Crossing& c : r.downloads)
-      downloaded.push_back(plan.places[static_cast<size_t>(c.from)].value->name);
+  for (const plan::Region& r : plan.sequence.regions)
+    for (const plan::Crossing& c : r.downloads) downloaded.push_back(plan.sequence.place(c.from).value->name);
   EXPECT_NE(std::find(downloaded.begin(), downloaded.end(), "d3"), downloaded.end());
 }
 

@@ -1,18 +1,18 @@
 #include <algorithm>
 
 #include "kernel/memory.h"
-#include "plan/arranger.h"
+#include "plan/draft.h"
 
 namespace moka::plan {
 
-Status Arranger::emit_alias(size_t n, int in) {
+Status Drafter::draft_alias(size_t n, int in) {
   const ResolvedOp& op = resolved_.ops[n];
   // A view stays in the memory of its input unless the operations around it are elsewhere.
   const Device* device = assignment_.is_on_host() ? place(in).device : assignment_.device[n];
   if (place(in).is<Object>() || place(in).is<Constant>()) device = place(in).device;
   Layout flat;
   flat.half = device != nullptr && place(in).layout.half;
-  const int from = MOKA_TRY(available_in(in, device, flat));
+  const int from = MOKA_TRY(moved(in, device, flat));
   Place p = place(from);
   p.value = op.op->output();
   p.type = resolved_.at(op.out[0]).type;
@@ -22,7 +22,7 @@ Status Arranger::emit_alias(size_t n, int in) {
   return {};
 }
 
-std::vector<kernel::Layout> Arranger::layouts(std::span<const int> in, const Device* memory) {
+std::vector<kernel::Layout> Drafter::layouts(std::span<const int> in, const Device* memory) {
   std::vector<Layout> out;
   for (int i : in) out.push_back(place(i).device == memory ? place(i).layout : Layout{});
   return out;
@@ -30,7 +30,7 @@ std::vector<kernel::Layout> Arranger::layouts(std::span<const int> in, const Dev
 
 /// A claim holds for the layouts that it was made in. Where the assignment brings an input in another one, the device
 /// is asked again.
-Result<ChosenKernel> Arranger::choose_on_host(size_t n, std::span<const int> in) {
+Result<ChosenKernel> Drafter::choose_on_host(size_t n, std::span<const int> in) {
   const std::optional<Claim>& claim = claims_.ops[n].host;
   std::vector<Layout> actual = layouts(in, nullptr);
   if (claim && claim->layouts == actual) return claim->kernel;
@@ -38,7 +38,7 @@ Result<ChosenKernel> Arranger::choose_on_host(size_t n, std::span<const int> in)
   return MOKA_TRY(claim_in(resolved_, op, std::move(actual), hosts_for(claims_, *op.op, options_), options_)).kernel;
 }
 
-Result<std::shared_ptr<kernel::KernelChoice>> Arranger::choose(size_t n, std::span<const int> in, KernelCall& step) {
+Result<std::shared_ptr<kernel::KernelChoice>> Drafter::choose(size_t n, std::span<const int> in, KernelCall& step) {
   const ir::Op& op = *resolved_.ops[n].op;
   const OpClaims& claims = claims_.ops[n];
   std::vector<Refusal> refusals;
@@ -69,37 +69,35 @@ Result<std::shared_ptr<kernel::KernelChoice>> Arranger::choose(size_t n, std::sp
   return std::move(chosen.choice);
 }
 
-void Arranger::add_preparation(const KernelCall& step, std::shared_ptr<kernel::KernelChoice> choice,
-                               std::span<const int> in) {
+void Drafter::add_preparation(const KernelCall& step, std::shared_ptr<kernel::KernelChoice> choice,
+                              std::span<const int> in) {
   if (!choice->prepare) return;
-  Preparation& p = preparations_.emplace_back(Preparation{step.op, step.device, std::move(choice), {}});
+  Preparation& p = draft_.preparations.emplace_back(Preparation{step.op, step.device, std::move(choice), {}});
   for (int i : in) {
     const Place& from = place(i);
     if (const Constant* c = std::get_if<Constant>(&from.storage))
-      p.inputs.push_back({from.value, pooled(i) != nullptr, c->tensor});
+      p.inputs.push_back({from.value, pooled(from) != nullptr, c->tensor});
     else
       p.inputs.emplace_back();
   }
 }
 
-Status Arranger::convert_inputs(const kernel::KernelChoice& choice, const Device* memory, std::vector<int>& in) {
+Status Drafter::move_inputs(const kernel::KernelChoice& choice, const Device* memory, std::vector<int>& in) {
   for (size_t i = 0; i < in.size(); i++) {
     if (i < choice.in_prepare_only.size() && choice.in_prepare_only[i])
       in[i] = prepared(in[i]);
     else if (!place(in[i]).is<Object>() && place(in[i]).type.is_tensor())
-      in[i] = MOKA_TRY(available_in(in[i], memory, i < choice.in.size() ? choice.in[i] : Layout{}));
+      in[i] = MOKA_TRY(moved(in[i], memory, i < choice.in.size() ? choice.in[i] : Layout{}));
   }
   return {};
 }
 
-Status Arranger::add_results(const ResolvedOp& op, const kernel::KernelChoice& choice, bool cut, KernelCall& step) {
+Status Drafter::add_results(const ResolvedOp& op, const kernel::KernelChoice& choice, bool cut, KernelCall& step) {
   const Device* memory = step.device->memory() != nullptr ? step.device : nullptr;
-  const int region = memory != nullptr && !cut ? region_of(*memory) : -1;
   for (size_t i = 0; i < op.out.size(); i++) {
     step.out.push_back(add_result(op.out[i], i < choice.out.size() ? choice.out[i] : Layout{}));
     Place& out = place(step.out.back());
     out.device = memory;
-    if (!cut) written_by_.back() = region;
     if (!cut) continue;
     const Place& whole = place(step.in[static_cast<size_t>(choice.cuts[i].in)]);
     place_in(out, whole, choice.cuts[i].offset);
@@ -112,11 +110,11 @@ Status Arranger::add_results(const ResolvedOp& op, const kernel::KernelChoice& c
   return {};
 }
 
-Status Arranger::arrange_call(size_t n) {
+Status Drafter::draft_call(size_t n) {
   const ResolvedOp& op = resolved_.ops[n];
   std::vector<int> in = homes(op.in);
   if (on_state(op, in)) return {};
-  if (options_.reuse_buffers && op.is_alias) return emit_alias(n, in[0]);
+  if (options_.reuse_buffers && op.is_alias) return draft_alias(n, in[0]);
   KernelCall step;
   step.op = op.op;
   step.first_arg = op.first;
@@ -124,16 +122,11 @@ Status Arranger::arrange_call(size_t n) {
   step.choice = choice;
   add_preparation(step, choice, in);
   const Device* memory = step.device->memory() != nullptr ? step.device : nullptr;
-  MOKA_TRY(convert_inputs(*choice, memory, in));
+  MOKA_TRY(move_inputs(*choice, memory, in));
   step.in = std::move(in);
   const bool cut = can_cut(*choice, step.in);
   MOKA_TRY(add_results(op, *choice, cut, step));
-  const bool is_in_region = memory != nullptr && open_ >= 0 && region(open_).device == memory;
-  if (is_in_region && cut)
-    region(open_).steps.emplace_back(Placed{std::move(step)});
-  else if (is_in_region)
-    region(open_).steps.emplace_back(Run{std::move(step)});
-  else if (cut)
+  if (cut)
     add_step(Placed{std::move(step)});
   else
     add_step(Run{std::move(step)});
@@ -141,7 +134,7 @@ Status Arranger::arrange_call(size_t n) {
 }
 
 /// A state may be written while parts of it are still needed.
-bool Arranger::can_cut(const kernel::KernelChoice& choice, std::span<const int> in) {
+bool Drafter::can_cut(const kernel::KernelChoice& choice, std::span<const int> in) {
   return options_.reuse_buffers && !choice.cuts.empty() &&
          std::all_of(choice.cuts.begin(), choice.cuts.end(), [&](const kernel::Part& c) {
            const Place& root = place(place(in[static_cast<size_t>(c.in)]).root);

@@ -262,8 +262,7 @@ TEST(Winograd, OverflowReadsNoWeights) {
         products(static_cast<size_t>(f->points() * p.out_step), 0x1p63f), bias(static_cast<size_t>(block));
     const size_t count = static_cast<size_t>(high * wide * block);
     std::vector<float> y(count, std::numeric_limits<float>::infinity());
-    const std::optional<kernel::StoredConstant> none;
-    const Taps unread{none, nullptr};
+    const Taps unread{};
     p.chunk = 2;
     std::vector<uint8_t> seen(static_cast<size_t>(p.chunk * (1 + p.pixels())));
     OddPixels odd(p, x.data(), seen.data());
@@ -338,11 +337,10 @@ TEST(Winograd, WindowsOfNaNReadNoWeights) {
   const float nan = std::nanf("");
   const std::vector<float> x(count, nan), bias(static_cast<size_t>(all.block));
   std::vector<float> y(count, nan);
-  const std::optional<kernel::StoredConstant> none;
   p.chunk = 2;
   std::vector<uint8_t> seen(static_cast<size_t>(p.chunk * (1 + p.pixels())));
   OddPixels odd(p, x.data(), seen.data());
-  const Taps unread{none, nullptr};
+  const Taps unread{};
   DirectSums direct(p, x.data(), unread, bias.data(), 0);
   EXPECT_FALSE(correct_tiles(p, odd, direct, {0, 0, 0, 0, 2, 0}, y.data()));
   direct.finish();

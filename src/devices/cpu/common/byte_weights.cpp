@@ -35,7 +35,8 @@ std::shared_ptr<const ByteWeights> ByteWeights::of(const MatchCall& m, int arg, 
   const bool has_table = scale.empty_handle();
   if (has_table && !few_entries(stored->table.shape(), columns)) return nullptr;
   const ir::Shape &shape = elements.shape(), &blocks = has_table ? stored->table.shape() : scale.shape();
-  if (shape.rank() < 2 || shape[0] != columns || shape.count() != columns * depth || shape[1] != depth) return nullptr;
+  if (shape.rank() < 2 || shape[0] != columns || shape.count() != columns * depth) return nullptr;
+  if (!has_table && blocks.count() != blocks[0] * blocks[1]) return nullptr;
   auto w = std::make_shared<ByteWeights>();
   w->depth_ = depth;
   w->groups_ = blocks[1];
@@ -80,12 +81,14 @@ void ByteWeights::pack(int64_t column, int64_t wide, int64_t width, int64_t padd
   }
 }
 
-void ByteWeights::widen(const std::byte* packed, int64_t column, int64_t width, int64_t padded, float* to) const {
+void ByteWeights::widen(const std::byte* packed, int64_t column, int64_t width, int64_t padded, int64_t first,
+                        int64_t rows, float* to) const {
   const auto* table = reinterpret_cast<const float*>(packed + lines(padded * depth_));
-  vector::BytePanel panel{.codes = reinterpret_cast<const uint8_t*>(packed) + column * depth_,
+  vector::BytePanel panel{.codes = reinterpret_cast<const uint8_t*>(packed) + column * depth_ + first * width,
                           .is_signed = ir::is_signed_integer(stored_.elements.dtype()),
-                          .depth = depth_,
-                          .width = width};
+                          .depth = rows,
+                          .width = width,
+                          .first = first};
   if (has_tables()) {
     const int64_t lanes = vector::widen().lanes;
     for (int64_t i = 0; i < width / lanes; i++)

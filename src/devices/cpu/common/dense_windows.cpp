@@ -146,12 +146,12 @@ void DenseTask::prepare(vector::Dense::Call& call, int64_t deep, bool last) cons
   call.taps = p.taps();
   call.steps = places.steps;
   call.pitch = p.most_pixels();
-  const int64_t from = weight + deep * block * p.taps() * width, count = call.in * p.taps() * width;
+  const int64_t first = deep * block * p.taps(), rows = call.in * p.taps(), from = weight + first * width;
   call.widened = room;
   call.halves = weights.is_half() ? weights.at<uint16_t>(from) : nullptr;
-  call.weight = weights.is_half() ? room : weights.at<float>(from);
+  call.weight = weights.is_half() ? room : weights.floats(weight, width, first, rows, room);
   // The next panel is fetched while one is used if the weights exceed the cache.
-  call.ahead = p.weights() * weights.element() > l2_cache_bytes() / 2 ? weights.at(from + count) : nullptr;
+  call.ahead = p.weights() * weights.element() > l2_cache_bytes() / 2 ? weights.at(from + rows * width) : nullptr;
   call.ahead_bytes = weights.element();
   call.width = width;
   call.used = p.used(of_group);
@@ -185,7 +185,7 @@ void DenseTask::run_inside(int64_t i) const {
       if (weights.is_half())
         half_to_float(weights.at<uint16_t>(from), room, static_cast<size_t>(call.in * width));
       else
-        call.weight = weights.at<float>(from);
+        call.weight = weights.floats(weight, width, (from - weight) / width, call.in, room);
       dense().multiply(call);
     }
   }

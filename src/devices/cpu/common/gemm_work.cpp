@@ -166,7 +166,8 @@ PanelPair PackedPanels::pair(int64_t pair, float* room) const {
   if (const std::byte* packed = bytes.get(); packed != nullptr) {
     const bool alike_columns = reinterpret_cast<const float*>(packed + alike)[pair] != 0;
     for (int64_t i = 0; i < 2 && panels.as_bytes; i++)
-      panels.as_bytes->widen(packed, column + i * panel, panel, panels.padded(product), room + i * panel * depth);
+      panels.as_bytes->widen(packed, column + i * panel, panel, panels.padded(product), 0, depth,
+                             room + i * panel * depth);
     if (panels.as_bytes) return {room, nullptr, alike_columns};
     return panels.as_half ? PanelPair{nullptr, halves(column), alike_columns}
                           : PanelPair{floats(column), nullptr, alike_columns};
@@ -196,7 +197,7 @@ void PackedPanels::multiply_widened(const float* a, int64_t a_step, int64_t colu
     const int64_t some = std::min(most, n - j);
     for (int64_t i = 0; i < some; i += g.panel) {
       const int64_t width = (std::min(g.panel, some - i) + g.lanes - 1) / g.lanes * g.lanes;
-      panels.as_bytes->widen(bytes.get(), column + j + i, width, panels.padded(product), scratch + i * depth);
+      panels.as_bytes->widen(bytes.get(), column + j + i, width, panels.padded(product), 0, depth, scratch + i * depth);
     }
     g.multiply(a, a_step, scratch, rows, some, depth, c + j, c_step, bias == nullptr ? nullptr : bias + j, add);
   }

@@ -4,11 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "devices/cpu/common/common.h"
+#include "devices/cpu/common/byte_weights.h"
 
 namespace moka::devices::cpu {
 
-/// Weights that are packed by panels. Where the file has float16, they are packed as float16.
+/// Weights that are packed by panels of columns. Where the file has float16, they are packed as float16.
 class PanelWeights {
  public:
   /// Elements [first, first + n) of the weights, in `room` or elsewhere.
@@ -21,10 +21,18 @@ class PanelWeights {
   static std::shared_ptr<const PanelWeights> of(KernelChoice& c, const MatchCall& m, int arg, std::string key,
                                                 int64_t count, Fill fill);
 
+  /// The same for bytes of `columns` columns in all panels. `pack` writes them as ByteWeights::pack does.
+  static std::shared_ptr<const PanelWeights> of_bytes(KernelChoice& c, const MatchCall& m, int arg, std::string key,
+                                                      std::shared_ptr<const ByteWeights> bytes, int64_t columns,
+                                                      std::function<void(std::byte* to)> pack);
+
   /// Floats that n elements take when they are widened.
-  int64_t room(int64_t n) const { return half_ ? n : 0; }
+  int64_t room(int64_t n) const { return half_ || from_ ? n : 0; }
   bool is_half() const { return half_; }
-  int64_t element() const { return half_ ? sizeof(uint16_t) : sizeof(float); }
+  int64_t element() const { return from_ ? 1 : half_ ? sizeof(uint16_t) : sizeof(float); }
+  /// Rows [first, first + rows) of the panel of `width` columns that begins at element `at`: where they are packed, or
+  /// widened to `to`. Not for float16.
+  const float* floats(int64_t at, int64_t width, int64_t first, int64_t rows, float* to) const;
   template <class T = std::byte>
   const T* at(int64_t i) const {
     return reinterpret_cast<const T*>(bytes_.get() + i * element());
@@ -32,6 +40,8 @@ class PanelWeights {
 
  private:
   bool half_ = false;
+  std::shared_ptr<const ByteWeights> from_;
+  int64_t columns_ = 0;
   std::shared_ptr<const std::byte> bytes_;
 };
 

@@ -22,8 +22,17 @@ using vector::winograds;
 int64_t most_tiles(const WinogradBlocking& p) {
   constexpr int64_t kLargeChunk = 56;
   const int64_t rows = gemm().rows, floats = p.f->points() * (p.in_groups * p.block() + p.panel());
-  const int64_t least = p.weights() * p.in * p.out > kLargeWeights ? kLargeChunk : rows < 12 ? 2 * rows : rows;
+  const bool is_large = p.is_compressed || p.weights() * p.in * p.out > kLargeWeights;
+  const int64_t least = is_large ? kLargeChunk : rows < 12 ? 2 * rows : rows;
   return std::max(least, l2_cache_bytes() / 8 / floats / rows * rows);
+}
+
+/// Input channels of a panel whose transformed weights fit part of the L2 cache, in almost equal parts.
+int64_t channels_at_once(const WinogradBlocking& p) {
+  constexpr int64_t kFits = 256 << 10, kEach = 8;
+  const int64_t most = std::max(kEach, kFits / 4 / (p.weights() * p.panel()) / kEach * kEach);
+  const int64_t parts = (p.in + most - 1) / most, each = (p.in + parts - 1) / parts;
+  return (each + kEach - 1) / kEach * kEach;
 }
 
 /// Divides slices and the tiles of a slice. A chunk spans many slices, because it also transforms the slices that its
@@ -37,18 +46,21 @@ void divide_slices(WinogradBlocking& p, int64_t images, int64_t most) {
   p.chunks = images * p.slabs * p.spans;
 }
 
-WinogradBlocking blocking_of(const Window& w, int64_t images, int64_t in, int64_t out, const Winograd& f, int threads) {
+WinogradBlocking blocking_of(const Window& w, int64_t images, int64_t in, int64_t out, const Winograd& f, int threads,
+                             bool compressed) {
   WinogradBlocking p{};
   const int64_t block = channel_block();
   p.w = w;
   p.f = &f;
   p.in = in;
+  p.is_compressed = compressed;
   p.out = out;
   p.in_groups = (in + block - 1) / block;
   p.out_groups = (out + block - 1) / block;
   p.down = (w.out[1] + f.down.out - 1) / f.down.out;
   p.across = (w.out[2] + f.across.out - 1) / f.across.out;
   p.tiles = images * w.out[0] * p.down * p.across;
+  p.at_once = compressed ? channels_at_once(p) : in;
   const int64_t most = most_tiles(p);
   if (p.summed() == 1)
     p.chunks = (p.tiles + most - 1) / most;
@@ -115,12 +127,14 @@ double work(const WinogradBlocking& p) {
              in = static_cast<double>(p.in_groups * p.block()), out = static_cast<double>(p.out_groups * p.block());
   const auto summed = static_cast<double>(p.summed()),
              slab = static_cast<double>(p.w.out[0]) / static_cast<double>(std::max<int64_t>(p.slabs, 1));
-  return numbers * (summed * in * out + lanes * (in * (slab + summed - 1) / slab + 0.7 * out)) +
-         reading_work(p.weights() * p.in * p.out);
+  constexpr double kTransform = 8;  // of a weight, in each chunk
+  const int64_t count = p.weights() * p.in * p.out;
+  const double weights = p.is_compressed ? kTransform * static_cast<double>(p.chunks * count) : reading_work(count);
+  return numbers * (summed * in * out + lanes * (in * (slab + summed - 1) / slab + 0.7 * out)) + weights;
 }
 
 std::optional<WinogradBlocking> best_blocking(const Window& window, int64_t images, int64_t in, int64_t out,
-                                              int threads, bool asked) {
+                                              int threads, bool asked, bool compressed) {
   constexpr int64_t kFewest = 12;
   if (!asked && images * window.out_count() < kFewest) return std::nullopt;
   double least = asked ? HUGE_VAL : direct_work(window, images, in, out);
@@ -131,7 +145,7 @@ std::optional<WinogradBlocking> best_blocking(const Window& window, int64_t imag
   std::optional<WinogradBlocking> best;
   for (const Winograd& f : std::span(winograds().begin, static_cast<size_t>(winograds().count))) {
     if (!fits(f.down, *w, 1) || !fits(f.across, *w, 2)) continue;
-    const WinogradBlocking p = blocking_of(*w, images, in, out, f, threads);
+    const WinogradBlocking p = blocking_of(*w, images, in, out, f, threads, compressed);
     if (work(p) >= least) continue;
     best = p;
     least = work(p);

@@ -32,6 +32,7 @@ struct Chunk {
 struct WinogradBlocking {
   ops::Window w;
   const vector::Winograd* f;
+  bool is_compressed;             ///< whether each chunk transforms the weights
   int64_t in, out;                ///< channels
   int64_t in_groups, out_groups;  ///< blocks of channels
   int64_t down, across, tiles;    ///< tiles along the lines and columns of a slice; all tiles
@@ -39,6 +40,7 @@ struct WinogradBlocking {
   int64_t chunks, parts;          ///< divisions of the tiles and of the output channels
   int64_t chunk;                  ///< tiles per division at most
   int64_t in_step, out_step;      ///< floats from point to point in a chunk's transformed tiles and in their products
+  int64_t at_once;                ///< input channels of a panel whose transformed weights are multiplied at once
 
   int64_t panel() const { return vector::gemm().panel; }
   int64_t block() const { return vector::winograds().block; }
@@ -89,8 +91,9 @@ struct WinogradBlocking {
 };
 
 /// The cheapest blocking. nullopt: direct convolution is cheaper (not considered if `asked`), or no transform fits.
+/// `compressed`: each chunk transforms the weights again.
 std::optional<WinogradBlocking> best_blocking(const ops::Window& window, int64_t images, int64_t in, int64_t out,
-                                              int threads, bool asked);
+                                              int threads, bool asked, bool compressed);
 /// The cost of a blocking in the units of conv_work.h: products, transforms of the input and the output, reading
 /// weights.
 double work(const WinogradBlocking& p);

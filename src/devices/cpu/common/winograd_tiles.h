@@ -1,27 +1,12 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
 
 #include "devices/cpu/common/common.h"
-#include "devices/cpu/common/stored_value.h"
 #include "devices/cpu/common/winograd_blocking.h"
+#include "devices/cpu/common/winograd_weights.h"
 
 namespace moka::devices::cpu {
-
-/// The weights as the file stores them.
-struct Taps {
-  const std::optional<kernel::StoredConstant>& stored;
-  const float* weight;  ///< used if `stored` is empty
-
-  /// Weights [first, first + n).
-  void read(int64_t first, int64_t n, float* to) const {
-    if (stored)
-      stored_values(*stored, first, n, to);
-    else
-      std::copy_n(weight + first, n, to);
-  }
-};
 
 /// Transforms a row of tiles of an input slice of one block of channels. A null `plane` is a slice of zeros. `again`:
 /// at 2^-64 of its size, which cannot overflow, and with zeros for infinities and NaN.

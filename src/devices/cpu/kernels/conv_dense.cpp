@@ -3,6 +3,7 @@
 #include "devices/cpu/common/conv_work.h"
 #include "devices/cpu/common/dense_windows.h"
 #include "devices/cpu/kernels/family.h"
+#include "devices/cpu/vector/gemm.h"
 
 namespace moka::devices::cpu {
 
@@ -34,6 +35,41 @@ void pack_weights(const DenseBlocking& p, const PanelWeights::Read& read, const 
       put(group * p.weights_of_group() + p.column(panel) * row, p.width(panel) * row,
           [&](float* to) { pack_dense_panel(p, panel, rows, to); });
     }
+}
+
+/// The weights if they may be packed as bytes: rows that share a scale must remain adjacent.
+std::shared_ptr<const ByteWeights> bytes_of(const MatchCall& m, int arg, const DenseBlocking& p) {
+  auto bytes = ByteWeights::of(m, arg, p.w.groups * p.out, p.in * p.taps());
+  if (bytes == nullptr || bytes->scaled_together() == bytes->depth()) return bytes;
+  return p.unit != 1 && bytes->scaled_together() % (dense().block * p.taps()) == 0 ? bytes : nullptr;
+}
+
+/// Packs bytes in the same order as pack_weights().
+void pack_bytes(const DenseBlocking& p, const ByteWeights& bytes, std::byte* to) {
+  const int64_t columns = p.vectors() * dense().lanes;
+  std::vector<float> swapped(static_cast<size_t>(p.unit == 1 ? kMostDensePanel * bytes.depth() : 0));
+  for (int64_t i = 0; i < p.panels(); i++) {
+    const int64_t panel = i % p.panels_of_group();
+    const auto pack = [&](const float* from, int64_t depth, float* at) {
+      if (depth != bytes.depth())
+        return vector::gemm().pack_panel(from, depth, depth, p.used(panel), p.width(panel), at, nullptr);
+      pack_dense_panel(p, panel, p.unit == 1 ? swap_columns(p, from, p.used(panel), swapped) : from, at);
+    };
+    bytes.pack(i / p.panels_of_group() * columns + p.column(panel), p.used(panel), p.width(panel), p.w.groups * columns,
+               pack, to);
+  }
+}
+
+std::shared_ptr<const PanelWeights> weights_of(KernelChoice& c, const MatchCall& m, const DenseBlocking& p) {
+  const int arg = m.call.arg_index("weight");
+  std::string key =
+      cat(p.unit == 1 ? "dense rows of " : "dense of ", dense().lanes, " ", dense().block, ", ", p.w.groups, " groups");
+  if (auto bytes = bytes_of(m, arg, p); bytes)
+    return PanelWeights::of_bytes(c, m, arg, std::move(key), bytes, p.w.groups * p.vectors() * dense().lanes,
+                                  [p, bytes](std::byte* to) { pack_bytes(p, *bytes, to); });
+  return PanelWeights::of(
+      c, m, arg, std::move(key), p.weights(),
+      [p](const PanelWeights::Read& read, const PanelWeights::Put& put) { pack_weights(p, read, put); });
 }
 
 /// Runs tiles of one convolution.
@@ -140,10 +176,7 @@ Match match_dense(const MatchCall& given) {
   c.tiles = p.images * p.chunks * p.parts;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
-  run.weights = PanelWeights::of(
-      c, m, m.call.arg_index("weight"),
-      cat(rows ? "dense rows of " : "dense of ", dense().lanes, " ", dense().block, ", ", p.w.groups, " groups"),
-      p.weights(), [p](const PanelWeights::Read& read, const PanelWeights::Put& put) { pack_weights(p, read, put); });
+  run.weights = weights_of(c, m, p);
   c.thread_scratch = static_cast<size_t>(p.table() + run.weights->room(p.weights_at_once()) * 4);
   c.run = [run = std::move(run)](const KernelArgs& args) -> Status {
     run(args);

@@ -10,7 +10,7 @@ namespace {
 
 using vector::narrow;
 
-constexpr int64_t kPixels = 1024;  // per tile
+constexpr int64_t kPixelsOfTile = 1024;  // per tile
 constexpr int64_t kMostOutputs = 16;
 
 Match match_dots(const MatchCall& given) {
@@ -33,7 +33,7 @@ Match match_dots(const MatchCall& given) {
   }
   const double flops = 2.0 * static_cast<double>(y.count() * in);
   const MatchCall m = with_threads_for(given, flops);
-  const int64_t groups = (in + block - 1) / block, chunks = (pixels + kPixels - 1) / kPixels;
+  const int64_t groups = (in + block - 1) / block, chunks = (pixels + kPixelsOfTile - 1) / kPixelsOfTile;
   const int source = m.call.arg_index("x"), weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias");
   KernelChoice c;
   c.kernel = "cpu.conv.dots";
@@ -52,7 +52,7 @@ Match match_dots(const MatchCall& given) {
     float start[kMostOutputs] = {};
     if (bias >= 0) std::copy_n(data_of(args, bias), out, start);
     for (int64_t t = args.begin; t < args.end; t++) {
-      const int64_t first = t % chunks * kPixels, n = std::min(kPixels, pixels - first), image = t / chunks;
+      const int64_t first = t % chunks * kPixelsOfTile, n = std::min(kPixelsOfTile, pixels - first), image = t / chunks;
       const float* from = data_of(args, source) + (image * groups * pixels + first) * block;
       float* to = args.out[0].as<float>() + image * out * pixels + first;
       narrow().dots(from, pixels * block, groups, weights->data(), out, start, n, to, pixels);

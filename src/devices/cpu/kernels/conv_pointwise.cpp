@@ -235,7 +235,7 @@ Match match_pointwise(const MatchCall& given) {
                      call.widened);
           call.ahead = call.widened;
         } else if (weights->as_bytes) {
-          weights->as_bytes->widen(weights->bytes.get(), column, width, p.columns(), call.widened);
+          weights->as_bytes->widen(weights->bytes.get(), column, width, p.columns(), 0, p.in, call.widened);
           call.ahead = weights->at<uint8_t>((column + width) * p.in);
         } else if (weights->as_half) {
           call.halves = weights->at<uint16_t>(column * p.in);

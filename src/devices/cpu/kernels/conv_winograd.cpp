@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "devices/cpu/common/activations.h"
-#include "devices/cpu/common/file_weights.h"
 #include "devices/cpu/common/winograd_tiles.h"
 #include "devices/cpu/kernels/family.h"
 
@@ -11,29 +10,7 @@ namespace moka::devices::cpu {
 
 namespace {
 
-using vector::gemm;
-
 constexpr int64_t kLine = 64;  // bytes of a cache line
-
-/// Floats of a filter, and the channels that panel p has filters for.
-int64_t filter_floats(const WinogradBlocking& b) { return b.in * b.w.taps(); }
-int64_t filters_of(const WinogradBlocking& b, int64_t p) { return std::min(b.width(p), b.out - p * b.panel()); }
-
-/// Floats of the transformed weights of a whole panel.
-int64_t transformed_floats(const WinogradBlocking& b) { return b.panel() * b.in * b.weights(); }
-
-/// `filters`: those of panel p. `to`: its transformed weights.
-void transform_panel(const WinogradBlocking& b, int64_t p, const float* filters, float* to) {
-  const int64_t slice_taps = b.f->down.taps * b.f->across.taps;
-  for (int64_t slice = 0; slice < b.summed(); slice++)
-    b.f->filters(filters + slice * slice_taps, filter_floats(b), b.w.taps(), b.in, filters_of(b, p), b.width(p),
-                 to + b.weight_at(p, slice, 0) - b.weight_at(p, 0, 0), b.in * b.width(p));
-}
-
-void transform_weights(const WinogradBlocking& b, const float* weight, float* to) {
-  for (int64_t p = 0; p < b.panels(); p++)
-    transform_panel(b, p, weight + p * b.panel() * filter_floats(b), to + b.weight_at(p, 0, 0));
-}
 
 /// Transforms a row of tiles of a block of input channels to place `at`.
 void transform_group(const WinogradBlocking& p, const Row& r, int64_t g, const float* x, bool again, int64_t at,
@@ -99,47 +76,34 @@ Match match_winograd(const MatchCall& m) {
   if (!m.is_constant("weight")) return Match::no("weights that are not constant");
   const ir::Shape &x = m.call.shape("x"), y = m.outputs[0].shape();
   if (x[1] < channel_block()) return Match::no("few channels");
-  const auto best = best_blocking(*window, x[0], x[1], y[1], m.threads, m.asked);
+  const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias");
+  const int addend = m.call.arg_index("addend");
+  CompressedFilters compressed = CompressedFilters::of(m, weight, y[1], x[1] * window->taps());
+  const auto best = best_blocking(*window, x[0], x[1], y[1], m.threads, m.asked, compressed.any());
   if (!best) return Match::no(m.asked ? "a window that has no transform" : "direct sums are faster");
   const WinogradBlocking& p = *best;
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
-  const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias");
-  const int addend = m.call.arg_index("addend");
-  auto weights = std::make_shared<PackedBytes>();
-  const auto unpacked = FileWeights::of(m, weight);
+  const auto weights = std::make_shared<WinogradWeights>(m, weight, p, std::move(compressed));
   KernelChoice c;
   c.kernel = "cpu.conv.winograd";
-  c.note = cat(p.f->down.out, " x ", p.f->across.out);
+  const std::string tile = cat(p.f->down.out, " x ", p.f->across.out);
+  c.note = cat(tile, weights->note());
   c.in = in_layouts(m, "x", blocked());
   if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
   c.out = {blocked()};
   // Direct tiles read the original weights while running, from the file if it can be read as stored.
-  const auto stored = m.stored_in_any_format(weight);
   c.in_prepare_only.resize(m.call.all_args().size());
-  c.in_prepare_only[static_cast<size_t>(weight)] = stored.has_value();
+  c.in_prepare_only[static_cast<size_t>(weight)] = weights->reads_file();
   const int64_t after_tiles = (p.scratch() + kLine - 1) / kLine * kLine;
-  c.thread_scratch = static_cast<size_t>(p.scratch());
-  if (unpacked) {
-    c.unpacked = unpacked->tensor();
-    const int64_t floats = transformed_floats(p) + unpacked->room(p.panel() * filter_floats(p));
-    c.thread_scratch = static_cast<size_t>(after_tiles) + static_cast<size_t>(floats) * sizeof(float);
-  }
+  c.thread_scratch = static_cast<size_t>(after_tiles) + static_cast<size_t>(weights->room()) * sizeof(float);
+  if (weights->unpacked()) c.unpacked = weights->unpacked()->tensor();
   c.tiles = p.chunks * p.parts;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 2 * work(p), traffic(m));
-  c.prepare = [=, p = *best](kernel::PrepareContext& context) -> Status {
-    const auto bytes = static_cast<size_t>(p.weight_at(p.panels() - 1, p.summed(), 0)) * sizeof(float);
-    weights->set(MOKA_TRY(context.pack(weight,
-                                       cat("winograd ", c.note, " by ", p.f->down.taps, " x ", p.f->across.taps,
-                                           " at every ", p.f->across.stride, ", of ", p.panel(), " ", p.block()),
-                                       bytes, [&](const ir::TensorView& value, std::byte* to) {
-                                         transform_weights(p, value.as<float>(), reinterpret_cast<float*>(to));
-                                         return Status();
-                                       })));
-    return {};
-  };
+  c.prepare = [weights, key = cat("winograd ", tile, " by ", p.f->down.taps, " x ", p.f->across.taps, " at every ",
+                                  p.f->across.stride, ", of ", p.panel(), " ", p.block())](
+                  kernel::PrepareContext& context) -> Status { return weights->prepare(context, key); };
   c.run = [=, p = *best, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
-    const float* packed = reinterpret_cast<const float*>(weights->get());
     const float* from = args.in[in].as<float>();
     float* y_all = args.out[0].as<float>();
     float* v = args.own<float>();
@@ -148,27 +112,14 @@ Match match_winograd(const MatchCall& m) {
     auto* chosen = reinterpret_cast<bool*>(left + p.chunk * p.out_groups);
     OddPixels odd(p, from, reinterpret_cast<uint8_t*>(chosen + p.chunk));
     const int64_t block = p.block(), depth = p.in_groups * block, line = p.w.out[2] * block;
-    const Taps taps{stored, data_of(args, weight)};
+    const Taps taps{weights.get(), data_of(args, weight)};
     int64_t transformed = -1;
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t part = t % p.parts, first = p.first(part) * p.panel() / block;
       const Chunk chunk = p.chunk_of(t / p.parts);
       const auto multiply = [&](int64_t panel, int64_t tiles) {
-        const float* u = packed + p.weight_at(panel, 0, 0);
-        if (packed == nullptr) {
-          auto* room = reinterpret_cast<float*>(args.own<std::byte>() + after_tiles);
-          const int64_t step = filter_floats(p);
-          transform_panel(
-              p, panel,
-              unpacked->read(panel * p.panel() * step, filters_of(p, panel) * step, room + transformed_floats(p)),
-              room);
-          u = room;
-        }
-        for (int point = 0; point < p.f->points(); point++)
-          for (int64_t k = 0; k < p.summed(); k++)
-            gemm().multiply(v + point * p.in_step + k * chunk.width() * depth, depth,
-                            u + (k * p.f->weights() + p.f->weight_of(point)) * p.in * p.width(panel), tiles,
-                            p.width(panel), p.in, made + point * p.out_step, p.panel(), nullptr, k > 0);
+        weights->multiply(panel, v, chunk.width() * depth, tiles, made,
+                          reinterpret_cast<float*>(args.own<std::byte>() + after_tiles));
       };
       const auto finish = [&](const Row& r, float* to) {
         const auto [rows, width] = p.outputs(r);

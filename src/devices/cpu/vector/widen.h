@@ -11,7 +11,8 @@ struct BytePanel {
   const uint8_t* codes;
   bool is_signed;
   int64_t depth, width;
-  const float* scale;             ///< [depth / block][width]
+  int64_t first;                  ///< the number of row 0 among the rows that `scale` holds for
+  const float* scale;             ///< [group of rows][width]
   const float* offset;            ///< like `scale`; nullptr: zeros
   int64_t block;                  ///< rows that share scales
   const float* tables[kVectors];  ///< of each vector of indices; the rest is ignored then. nullptr: integers

@@ -40,6 +40,11 @@ struct Winograd {
   void (*filters)(const float* w, int64_t filter_step, int64_t channel_step, int64_t channels, int64_t count,
                   int64_t width, float* u, int64_t weight_step);
 
+  /// The same for filters of `width` outputs that lie side by side: tap t of a channel is at
+  /// w[channel * channel_step + t * width].
+  void (*filter_rows)(const float* w, int64_t channel_step, int64_t channels, int64_t width, float* u,
+                      int64_t weight_step);
+
   /// Computes B^T x B of `tiles` adjacent tiles to v[point * point_step + tile * tile_step]. `rows` are down.in lines
   /// of `width` pixels; a null pointer is a line of zeros. The first tile begins at pixel `first`, which may be
   /// negative. Pixels outside the lines are zeros.

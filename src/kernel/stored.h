@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "ir/tensor.h"
 
 namespace moka::kernel {
@@ -12,6 +14,7 @@ struct StoredConstant {
   /// The fields below are empty because they cannot describe the constant (sparse, palettes of vectors), but all its
   /// elements are float16.
   bool is_half = false;
+  std::optional<int64_t> nonzero;  ///< if it is sparse, how many elements may differ from zero; only with is_half
   ir::Tensor elements;  ///< fp16, fp32, or integers of 1 to 8 bits, in the constant's shape; points into the file
   ir::Tensor table;     ///< fp32; empty handle: none
   ir::Tensor scale;     ///< fp32; empty handle: 1

@@ -170,6 +170,8 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
     if (op != nullptr && op->has_trait(ir::Trait::constexpr_weight) && v->type.dtype() == DType::fp16) {
       otherwise.emplace();
       otherwise->is_half = true;
+      if (op->type_name() == "constexpr_sparse_to_dense")
+        otherwise->nonzero = op->input("nonzero_data")->type.shape().count();
     }
   }
   if (op != nullptr && op->type_name() == "constexpr_affine_dequantize") {

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <random>
 
 #include "base/half.h"
 #include "devices/cpu/isa.h"
@@ -56,11 +57,17 @@ FilterForm palette_of(DType type, int64_t groups, double bytes) {
           }};
 }
 
-FilterForm sparse_filters() {
-  return {"sparse", 2, [](Graph& g, const Shape& shape) {
+/// About one of `each` weights is not zero.
+FilterForm sparse_filters(int64_t each, double bytes) {
+  return {cat("sparse ", each), bytes, [=](Graph& g, const Shape& shape) {
             Tensor mask = *Tensor::zeros(DType::uint1, shape);
+            std::mt19937 draw(11);
             int64_t set = 0;
-            for (int64_t i = 0; i < mask.count(); i += 1 + i % 5, set++) store_i64(mask.view(), i, 1);
+            for (int64_t i = 0; i < mask.count(); i++) {
+              const bool there = draw() % static_cast<unsigned>(each) == 0;
+              store_i64(mask.view(), i, there);
+              set += there;
+            }
             Value* w = g.op("constexpr_sparse_to_dense", {{"nonzero_data", random_halves(g, {set})}, {"mask", mask}});
             return g.op("constexpr_cast", {{"source_val", w}, {"output_dtype", "fp32"}});
           }};
@@ -73,7 +80,8 @@ std::vector<FilterForm> filter_forms() {
           palette_of(DType::uint4, 1, 1.01),
           palette_of(DType::uint3, 3, 1.01),
           palette_of(DType::uint6, 1, 2),
-          sparse_filters()};
+          sparse_filters(4, 0.8),
+          sparse_filters(1, 2)};
 }
 
 struct FilterCase {
@@ -147,11 +155,22 @@ TEST(CompressedFilters, ErrorIsNearThatOfDirectSums) {
     }
 }
 
+/// The weights as a constant of float32.
+Tensor expanded(const FilterForm& form, const Shape& shape) {
+  Graph g(Opset::ios18);
+  g.function().body().set_outputs({form.make(g, shape)});
+  const auto got = run(g.function(), {}, false);
+  return got.ok() ? got->outputs[0] : Tensor();
+}
+
 /// Direct convolutions keep bytes, too, and give the bits of float32 weights.
 TEST(CompressedFilters, DirectSumsKeepBits) {
   if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "needs vectors that widen bytes fast";
-  const FilterForm forms[] = {integers(DType::int8, 1, false, 1.1), integers(DType::uint8, 1, true, 1.1),
-                              integers(DType::int4, 2, false, 1.1), palette_of(DType::uint4, 1, 1.1),
+  const FilterForm forms[] = {sparse_filters(3, 0.9),
+                              integers(DType::int8, 1, false, 1.1),
+                              integers(DType::uint8, 1, true, 1.1),
+                              integers(DType::int4, 2, false, 1.1),
+                              palette_of(DType::uint4, 1, 1.1),
                               palette_of(DType::uint3, 3, 1.1)};
   const FilterCase cases[] = {{64, 96, {15, 15}, {2, 2}, 2},  {128, 96, {14, 14}, {3, 3}, 2, 2},
                               {96, 120, {9, 31}, {1, 2}, 2},  {96, 144, {9, 31}, {2, 2}, 2},
@@ -166,13 +185,10 @@ TEST(CompressedFilters, DirectSumsKeepBits) {
         const Shape shape = shape_of(c.out, c.in / c.groups, c.taps);
         devices_test::Run runs[2];
         for (const bool is_stored : {false, true}) {
-          Graph g(Opset::ios18), alone(Opset::ios18);
-          Value *w = form.make(g, shape), *same = form.make(alone, shape);
-          alone.function().body().set_outputs({same});
-          const auto expanded = run(alone.function(), {}, false);
-          ASSERT_TRUE(expanded.ok()) << expanded.error().to_string();
-          Value* y =
-              convolution(g, g.input(shape_of(2, c.in, c.size)), is_stored ? w : g.constant(expanded->outputs[0]), c);
+          Graph g(Opset::ios18);
+          Value* w = form.make(g, shape);  // in both graphs, so that the other numbers are the same
+          if (!is_stored) w = g.constant(expanded(form, shape));
+          Value* y = convolution(g, g.input(shape_of(2, c.in, c.size)), w, c);
           ASSERT_NE(y, nullptr);
           y = g.op("tanh", {{"x", y}});  // results in blocks of channels
           g.function().body().set_outputs({y});
@@ -180,11 +196,47 @@ TEST(CompressedFilters, DirectSumsKeepBits) {
           ASSERT_TRUE(got.ok()) << got.error().to_string();
           runs[is_stored] = std::move(*got);
         }
-        EXPECT_TRUE(runs[1].has("cpu.conv.dense(packed as integers)")) << runs[1].kernels;
+        const bool sparse = form.name.starts_with("sparse");
+        EXPECT_TRUE(runs[1].has(cat("cpu.conv.dense(packed as ", sparse ? "mask" : "integers"))) << runs[1].kernels;
         EXPECT_TRUE(runs[0].has("cpu.conv.dense")) << runs[0].kernels;
         EXPECT_LE(10 * runs[1].constants->packed_bytes(), 3 * runs[0].constants->packed_bytes());
         EXPECT_EQ(std::memcmp(runs[0].outputs[0].data(), runs[1].outputs[0].data(), runs[0].outputs[0].bytes()), 0);
       }
+}
+
+/// Matrix products and convolutions of 1 x 1 keep masks.
+TEST(CompressedFilters, ProductsKeepBitsOfMasks) {
+  if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "needs instructions that convert float16";
+  struct Case {
+    int64_t rows, depth, made;
+    bool image;
+  };
+  const Case cases[] = {{70, 704, 96, false},  {9, 1030, 130, false}, {200, 768, 770, false}, {320, 770, 512, false},
+                        {49, 325, 72, true},   {300, 96, 112, true},  {25, 33, 24, true},     {1, 64, 48, true},
+                        {1500, 160, 40, true}, {60, 45, 200, true}};
+  const FilterForm form = sparse_filters(4, 0.8);
+  for (const Case& c : cases)
+    for (int threads : {1, 2}) {
+      SCOPED_TRACE(cat(c.rows, " x ", c.depth, " x ", c.made, ", ", threads));
+      const Shape shape = shape_of(c.made, c.depth, c.image ? std::vector<int64_t>{1, 1} : std::vector<int64_t>{});
+      devices_test::Run runs[2];
+      for (const bool is_stored : {false, true}) {
+        Graph g(Opset::ios18);
+        Value* w = form.make(g, shape);
+        if (!is_stored) w = g.constant(expanded(form, shape));
+        Value* x = g.input(c.image ? Shape{1, c.depth, c.rows, 1} : Shape{c.rows, c.depth});
+        Value* y = c.image ? g.op("tanh", {{"x", g.op("conv", {{"x", x}, {"weight", w}})}})  // results in blocks
+                           : g.op("linear", {{"x", x}, {"weight", w}});
+        ASSERT_NE(y, nullptr);
+        g.function().body().set_outputs({y});
+        auto got = run(g.function(), g.inputs(), true, threads, 2);
+        ASSERT_TRUE(got.ok()) << got.error().to_string();
+        runs[is_stored] = std::move(*got);
+      }
+      EXPECT_TRUE(runs[1].has("packed as mask")) << runs[1].kernels;
+      EXPECT_LE(10 * runs[1].constants->packed_bytes(), 3 * runs[0].constants->packed_bytes());
+      EXPECT_EQ(std::memcmp(runs[0].outputs[0].data(), runs[1].outputs[0].data(), runs[0].outputs[0].bytes()), 0);
+    }
 }
 
 /// Results that see an infinity are summed directly, with the weights of the file or those that are packed.

@@ -94,7 +94,8 @@ void pack_halves(const ConstantProduct& p, const Panels& panels, const LoadValue
   }
 }
 
-void pack_bytes(const ConstantProduct& p, const Panels& panels, std::byte* to, std::vector<float>& squares) {
+void pack_compressed(const ConstantProduct& p, const Panels& panels, CompressedWeights::Packer& packer,
+                     std::vector<float>& squares) {
   const vector::Gemm& g = *panels.gemm;
   std::vector<float> values(static_cast<size_t>(g.panel * p.depth)), made(values.size());
   for (int64_t j = 0; j < p.made; j += g.panel) {
@@ -102,9 +103,9 @@ void pack_bytes(const ConstantProduct& p, const Panels& panels, std::byte* to, s
     const auto pack = [&](const float* from, int64_t depth, float* at) {
       g.pack_panel(from, depth, depth, wide, width, at, nullptr);
     };
-    panels.as_bytes->pack(j, wide, width, panels.padded(p), pack, to);
+    packer.pack(j, wide, width, pack);
     if (squares.empty()) continue;
-    panels.as_bytes->values(j * p.depth, wide * p.depth, values.data());
+    packer.values(j * p.depth, wide * p.depth, values.data());
     g.pack_panel(values.data(), p.depth, p.depth, wide, width, made.data(), squares.data() + j);
   }
 }
@@ -139,20 +140,20 @@ bool spares_products(const ConstantProduct& p, int64_t rows, int64_t pairs) {
 }
 
 Panels halved_panels(const MatchCall& m, const ConstantProduct& p) {
-  auto bytes = p.row_step == 1 ? ByteWeights::of(m, p.weights, p.made, p.depth) : nullptr;
-  return {&vector::gemm(), bytes == nullptr && stores_halves(m, p.weights), p.made / vector::gemm().panel / 2,
-          std::move(bytes)};
+  auto compressed = p.row_step == 1 ? CompressedWeights::of(m, p.weights, p.made, p.depth) : nullptr;
+  return {&vector::gemm(), compressed == nullptr && stores_halves(m, p.weights), p.made / vector::gemm().panel / 2,
+          std::move(compressed)};
 }
 
 Panels panels_of(const MatchCall& m, const ConstantProduct& p) {
   const Panels halved = halved_panels(m, p);
   if (p.depth % 2 == 0 && p.depth >= 4 && spares_products(p, kHalvedRows, halved.pairs)) return halved;
-  return {&vector::gemm_for(p.made), halved.as_half, 0, halved.as_bytes};
+  return {&vector::gemm_for(p.made), halved.as_half, 0, halved.compressed};
 }
 
 int64_t PackedPanels::scratch_floats() const {
   const int64_t panel = panels.gemm->panel * depth;
-  if (panels.as_bytes) return widened_columns(panels, depth) * depth;
+  if (panels.compressed) return widened_columns(panels, depth) * depth;
   return std::max(panels.scratch_floats(), unpacked ? panel + unpacked->room(panel) : 0);
 }
 
@@ -165,10 +166,10 @@ PanelPair PackedPanels::pair(int64_t pair, float* room) const {
   const int64_t panel = panels.gemm->panel, column = 2 * pair * panel;
   if (const std::byte* packed = bytes.get(); packed != nullptr) {
     const bool alike_columns = reinterpret_cast<const float*>(packed + alike)[pair] != 0;
-    for (int64_t i = 0; i < 2 && panels.as_bytes; i++)
-      panels.as_bytes->widen(packed, column + i * panel, panel, panels.padded(product), 0, depth,
-                             room + i * panel * depth);
-    if (panels.as_bytes) return {room, nullptr, alike_columns};
+    for (int64_t i = 0; i < 2 && panels.compressed; i++)
+      panels.compressed->widen(packed, column + i * panel, panel, panels.padded(product), 0, depth,
+                               room + i * panel * depth);
+    if (panels.compressed) return {room, nullptr, alike_columns};
     return panels.as_half ? PanelPair{nullptr, halves(column), alike_columns}
                           : PanelPair{floats(column), nullptr, alike_columns};
   }
@@ -197,7 +198,8 @@ void PackedPanels::multiply_widened(const float* a, int64_t a_step, int64_t colu
     const int64_t some = std::min(most, n - j);
     for (int64_t i = 0; i < some; i += g.panel) {
       const int64_t width = (std::min(g.panel, some - i) + g.lanes - 1) / g.lanes * g.lanes;
-      panels.as_bytes->widen(bytes.get(), column + j + i, width, panels.padded(product), 0, depth, scratch + i * depth);
+      panels.compressed->widen(bytes.get(), column + j + i, width, panels.padded(product), 0, depth,
+                               scratch + i * depth);
     }
     g.multiply(a, a_step, scratch, rows, some, depth, c + j, c_step, bias == nullptr ? nullptr : bias + j, add);
   }
@@ -206,7 +208,7 @@ void PackedPanels::multiply_widened(const float* a, int64_t a_step, int64_t colu
 void PackedPanels::multiply(const float* a, int64_t a_step, int64_t column, int64_t rows, int64_t n, float* c,
                             int64_t c_step, const float* bias, bool add, float* scratch) const {
   const vector::Gemm& g = *panels.gemm;
-  if (panels.as_bytes)
+  if (panels.compressed)
     multiply_widened(a, a_step, column, rows, n, c, c_step, bias, add, scratch);
   else if (bytes.get() == nullptr)
     multiply_unpacked(a, a_step, column, rows, n, c, c_step, bias, add, scratch);
@@ -241,11 +243,12 @@ std::shared_ptr<const PackedPanels> packed_panels(KernelChoice& c, const MatchCa
     const auto finish = [&](std::byte* to) {
       write_alike(panels, squares, reinterpret_cast<float*>(to + panels.weight_bytes(p)));
     };
-    if (const auto& of = panels.as_bytes; of) {
-      packed->bytes.set(MOKA_TRY(of->packed(context, p.weights, key, bytes, [&](std::byte* to) {
-        pack_bytes(p, panels, to, squares);
-        finish(to);
-      })));
+    if (const auto& of = panels.compressed; of) {
+      packed->bytes.set(MOKA_TRY(of->packed(context, p.weights, key, panels.padded(p), bytes,
+                                            [&](CompressedWeights::Packer& packer, std::byte* to) {
+                                              pack_compressed(p, panels, packer, squares);
+                                              finish(to);
+                                            })));
       return {};
     }
     if (panels.as_half) {

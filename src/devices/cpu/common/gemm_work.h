@@ -1,7 +1,7 @@
 #pragma once
 
-#include "devices/cpu/common/byte_weights.h"
 #include "devices/cpu/common/common.h"
+#include "devices/cpu/common/compressed_weights.h"
 #include "devices/cpu/common/file_weights.h"
 #include "devices/cpu/vector/gemm.h"
 
@@ -26,18 +26,18 @@ struct Panels {
   /// Pairs of adjacent panels for kernels/gemm_strassen.cpp. After the panels there is one float per pair: 1 if the
   /// columns of both panels have similar magnitudes, so that they may be added, else 0.
   int64_t pairs = 0;
-  std::shared_ptr<const ByteWeights> as_bytes = nullptr;  ///< packed as the integers that the file stores
+  std::shared_ptr<const CompressedWeights> compressed = nullptr;  ///< packed in fewer bits than float32
 
   int64_t padded(const ConstantProduct& p) const { return count(p) / p.depth; }
   int64_t count(const ConstantProduct& p) const { return vector::packed_count(*gemm, p.depth, p.made); }
   size_t weight_bytes(const ConstantProduct& p) const {
-    if (as_bytes) return (as_bytes->bytes(padded(p)) + sizeof(float) - 1) / sizeof(float) * sizeof(float);
+    if (compressed) return (compressed->bytes(padded(p)) + sizeof(float) - 1) / sizeof(float) * sizeof(float);
     return static_cast<size_t>(count(p)) * (as_half ? sizeof(uint16_t) : sizeof(float));
   }
   size_t bytes(const ConstantProduct& p) const { return weight_bytes(p) + static_cast<size_t>(pairs) * sizeof(float); }
   /// Scratch memory for products of packed weights.
   int64_t scratch_floats() const { return as_half ? gemm->widened() : 0; }
-  std::string note() const { return as_half ? "packed as float16" : as_bytes ? "packed as integers" : ""; }
+  std::string note() const { return as_half ? "packed as float16" : compressed ? compressed->note() : ""; }
 };
 Panels panels_of(const MatchCall& m, const ConstantProduct& p);
 Panels halved_panels(const MatchCall& m, const ConstantProduct& p);  ///< with as many pairs as possible
@@ -66,7 +66,7 @@ struct PackedPanels {
   PanelPair pair(int64_t pair, float* room) const;
   /// The floats of `room` that `pair` needs.
   int64_t pair_floats() const {
-    return unpacked || panels.as_bytes ? (is_by_column() ? 3 : 2) * panels.gemm->panel * depth : 0;
+    return unpacked || panels.compressed ? (is_by_column() ? 3 : 2) * panels.gemm->panel * depth : 0;
   }
   /// The floats of `scratch` that `multiply` needs.
   int64_t scratch_floats() const;

@@ -48,26 +48,29 @@ std::shared_ptr<const PanelWeights> PanelWeights::of(KernelChoice& c, const Matc
   return made;
 }
 
-std::shared_ptr<const PanelWeights> PanelWeights::of_bytes(KernelChoice& c, const MatchCall& m, int arg,
-                                                           std::string key, std::shared_ptr<const ByteWeights> bytes,
-                                                           int64_t columns, std::function<void(std::byte* to)> pack) {
+std::shared_ptr<const PanelWeights> PanelWeights::of_compressed(KernelChoice& c, const MatchCall& m, int arg,
+                                                                std::string key,
+                                                                std::shared_ptr<const CompressedWeights> compressed,
+                                                                int64_t columns,
+                                                                std::function<void(CompressedWeights::Packer&)> pack) {
   auto made = std::make_shared<PanelWeights>();
-  made->from_ = std::move(bytes);
+  made->compressed_ = std::move(compressed);
   made->columns_ = columns;
-  c.note = "packed as integers";
+  c.note = made->compressed_->note();
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(arg)] = true;
   c.prepare = [=, key = std::move(key), pack = std::move(pack)](kernel::PrepareContext& context) -> Status {
-    const ByteWeights& from = *made->from_;
-    made->bytes_ = MOKA_TRY(from.packed(context, arg, key, from.bytes(columns), pack));
+    const CompressedWeights& from = *made->compressed_;
+    made->bytes_ = MOKA_TRY(from.packed(context, arg, key, columns, from.bytes(columns),
+                                        [&](CompressedWeights::Packer& packer, std::byte*) { pack(packer); }));
     return {};
   };
   return made;
 }
 
 const float* PanelWeights::floats(int64_t at, int64_t width, int64_t first, int64_t rows, float* to) const {
-  if (!from_) return this->at<float>(at + first * width);
-  from_->widen(bytes_.get(), at / from_->depth(), width, columns_, first, rows, to);
+  if (!compressed_) return this->at<float>(at + first * width);
+  compressed_->widen(bytes_.get(), at / compressed_->depth(), width, columns_, first, rows, to);
   return to;
 }
 

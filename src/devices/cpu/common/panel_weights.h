@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "devices/cpu/common/byte_weights.h"
+#include "devices/cpu/common/compressed_weights.h"
 
 namespace moka::devices::cpu {
 
@@ -21,15 +21,17 @@ class PanelWeights {
   static std::shared_ptr<const PanelWeights> of(KernelChoice& c, const MatchCall& m, int arg, std::string key,
                                                 int64_t count, Fill fill);
 
-  /// The same for bytes of `columns` columns in all panels. `pack` writes them as ByteWeights::pack does.
-  static std::shared_ptr<const PanelWeights> of_bytes(KernelChoice& c, const MatchCall& m, int arg, std::string key,
-                                                      std::shared_ptr<const ByteWeights> bytes, int64_t columns,
-                                                      std::function<void(std::byte* to)> pack);
+  /// The same for compressed weights of `columns` columns in all panels.
+  static std::shared_ptr<const PanelWeights> of_compressed(KernelChoice& c, const MatchCall& m, int arg,
+                                                           std::string key,
+                                                           std::shared_ptr<const CompressedWeights> compressed,
+                                                           int64_t columns,
+                                                           std::function<void(CompressedWeights::Packer&)> pack);
 
   /// Floats that n elements take when they are widened.
-  int64_t room(int64_t n) const { return half_ || from_ ? n : 0; }
+  int64_t room(int64_t n) const { return half_ || compressed_ ? n : 0; }
   bool is_half() const { return half_; }
-  int64_t element() const { return from_ ? 1 : half_ ? sizeof(uint16_t) : sizeof(float); }
+  int64_t element() const { return compressed_ ? 1 : half_ ? sizeof(uint16_t) : sizeof(float); }
   /// Rows [first, first + rows) of the panel of `width` columns that begins at element `at`: where they are packed, or
   /// widened to `to`. Not for float16.
   const float* floats(int64_t at, int64_t width, int64_t first, int64_t rows, float* to) const;
@@ -40,7 +42,7 @@ class PanelWeights {
 
  private:
   bool half_ = false;
-  std::shared_ptr<const ByteWeights> from_;
+  std::shared_ptr<const CompressedWeights> compressed_;
   int64_t columns_ = 0;
   std::shared_ptr<const std::byte> bytes_;
 };

@@ -31,8 +31,8 @@ CompressedFilters CompressedFilters::of(const MatchCall& m, int arg, int64_t out
   CompressedFilters c;
   const auto stored = m.stored_in_any_format(arg);
   if (!stored) return c;
-  c.bytes = ByteWeights::of(m, arg, out, depth);
-  c.as_half = c.bytes == nullptr && stores_halves(m, arg) && (stored->is_half || !stored->table.empty_handle());
+  c.panels = CompressedWeights::of(m, arg, out, depth);
+  c.as_half = c.panels == nullptr && stores_halves(m, arg) && (stored->is_half || !stored->table.empty_handle());
   return c;
 }
 
@@ -61,14 +61,15 @@ void WinogradWeights::transform_panel(int64_t panel, const float* filters, float
 
 Status WinogradWeights::prepare(kernel::PrepareContext& context, const std::string& key) {
   const auto count = static_cast<size_t>(columns() * filter());
-  if (const ByteWeights* bytes = compressed_.bytes.get(); bytes != nullptr) {
-    packed_.set(MOKA_TRY(
-        bytes->packed(context, arg_, cat("filters of ", p_.panel()), bytes->bytes(columns()), [&](std::byte* to) {
-          for (int64_t i = 0; i < p_.panels(); i++)
-            bytes->pack(
-                i * p_.panel(), filters_of(i), p_.width(i), columns(),
-                [&](const float* from, int64_t depth, float* at) { pack_panel(i, from, depth, at); }, to);
-        })));
+  if (const CompressedWeights* panels = compressed_.panels.get(); panels != nullptr) {
+    packed_.set(MOKA_TRY(panels->packed(context, arg_, cat("filters of ", p_.panel()), columns(),
+                                        panels->bytes(columns()), [&](CompressedWeights::Packer& packer, std::byte*) {
+                                          for (int64_t i = 0; i < p_.panels(); i++)
+                                            packer.pack(i * p_.panel(), filters_of(i), p_.width(i),
+                                                        [&](const float* from, int64_t depth, float* to) {
+                                                          pack_panel(i, from, depth, to);
+                                                        });
+                                        })));
     return {};
   }
   if (compressed_.as_half) {
@@ -103,8 +104,8 @@ void WinogradWeights::expand(int64_t panel, int64_t first, int64_t n, float* roo
   float* const widened = room + of_panel(p_);
   for (int64_t c = 0; c < n; c += kChannels) {
     const int64_t some = std::min(kChannels, n - c), row = (first + c) * taps;
-    if (compressed_.bytes)
-      compressed_.bytes->widen(packed_.get(), column, width, columns(), row, some * taps, widened);
+    if (compressed_.panels)
+      compressed_.panels->widen(packed_.get(), column, width, columns(), row, some * taps, widened);
     else
       half_to_float(reinterpret_cast<const uint16_t*>(packed_.get()) + column * filter() + row * width, widened,
                     static_cast<size_t>(some * taps * width));
@@ -143,14 +144,16 @@ void WinogradWeights::multiply(int64_t panel, const float* v, int64_t slice_step
 
 void WinogradWeights::read(const float* constant, int64_t first, int64_t n, float* to) const {
   if (stored_ && !stored_->is_half) return stored_values(*stored_, first, n, to);
-  if (!compressed_.as_half) {
+  if (!is_compressed()) {
     std::copy_n(constant + first, n, to);
     return;
   }
   const auto* halves = reinterpret_cast<const uint16_t*>(packed_.get());
   for (int64_t i = first; i < first + n; i++, to++) {
-    const int64_t column = i / filter(), panel = column / p_.panel();
-    *to = half::to_float(halves[panel * p_.panel() * filter() + i % filter() * p_.width(panel) + column % p_.panel()]);
+    const int64_t column = i / filter(), row = i % filter(), lane = column % p_.panel(), begin = column - lane,
+                  width = p_.width(begin / p_.panel());
+    *to = compressed_.as_half ? half::to_float(halves[begin * filter() + row * width + lane])
+                              : compressed_.panels->masked(packed_.get(), begin, width, columns(), row, lane);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "devices/cpu/common/byte_weights.h"
+#include "devices/cpu/common/compressed_weights.h"
 #include "devices/cpu/common/file_weights.h"
 #include "devices/cpu/common/winograd_blocking.h"
 
@@ -12,12 +12,12 @@ namespace moka::devices::cpu {
 
 /// Weights that the file compresses and that are packed before they are transformed, so that they stay small.
 struct CompressedFilters {
-  std::shared_ptr<const ByteWeights> bytes;
-  bool as_half = false;  ///< as float16, in the layout of ByteWeights
+  std::shared_ptr<const CompressedWeights> panels;
+  bool as_half = false;  ///< as float16, in the layout of CompressedWeights
 
   /// `depth`: weights of an output channel.
   static CompressedFilters of(const MatchCall& m, int arg, int64_t out, int64_t depth);
-  bool any() const { return as_half || bytes != nullptr; }
+  bool any() const { return as_half || panels != nullptr; }
 };
 
 /// The weights of a Winograd convolution. They are transformed when they are packed, or in each prediction: a panel of
@@ -31,8 +31,9 @@ class WinogradWeights {
   /// Whether read() needs no expanded constant.
   bool reads_file() const { return is_compressed() || (stored_ && !stored_->is_half); }
   /// How they are packed, to be added to a KernelChoice::note.
-  const char* note() const {
-    return compressed_.bytes ? ", packed as integers" : compressed_.as_half ? ", packed as float16" : "";
+  std::string note() const {
+    if (compressed_.panels) return cat(", ", compressed_.panels->note());
+    return compressed_.as_half ? ", packed as float16" : "";
   }
   /// Floats of scratch memory that multiply() needs.
   int64_t room() const;

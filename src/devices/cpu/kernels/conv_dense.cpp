@@ -37,26 +37,25 @@ void pack_weights(const DenseBlocking& p, const PanelWeights::Read& read, const 
     }
 }
 
-/// The weights if they may be packed as bytes: rows that share a scale must remain adjacent.
-std::shared_ptr<const ByteWeights> bytes_of(const MatchCall& m, int arg, const DenseBlocking& p) {
-  auto bytes = ByteWeights::of(m, arg, p.w.groups * p.out, p.in * p.taps());
-  if (bytes == nullptr || bytes->scaled_together() == bytes->depth()) return bytes;
-  return p.unit != 1 && bytes->scaled_together() % (dense().block * p.taps()) == 0 ? bytes : nullptr;
+/// The weights if they may stay compressed: rows that share a scale must remain adjacent.
+std::shared_ptr<const CompressedWeights> compressed_of(const MatchCall& m, int arg, const DenseBlocking& p) {
+  auto found = CompressedWeights::of(m, arg, p.w.groups * p.out, p.in * p.taps());
+  if (found == nullptr || found->scaled_together() == found->depth()) return found;
+  return p.unit != 1 && found->scaled_together() % (dense().block * p.taps()) == 0 ? found : nullptr;
 }
 
-/// Packs bytes in the same order as pack_weights().
-void pack_bytes(const DenseBlocking& p, const ByteWeights& bytes, std::byte* to) {
+/// Packs in the same order as pack_weights().
+void pack_compressed(const DenseBlocking& p, CompressedWeights::Packer& packer) {
   const int64_t columns = p.vectors() * dense().lanes;
-  std::vector<float> swapped(static_cast<size_t>(p.unit == 1 ? kMostDensePanel * bytes.depth() : 0));
+  std::vector<float> swapped(static_cast<size_t>(p.unit == 1 ? kMostDensePanel * p.in * p.taps() : 0));
   for (int64_t i = 0; i < p.panels(); i++) {
     const int64_t panel = i % p.panels_of_group();
     const auto pack = [&](const float* from, int64_t depth, float* at) {
-      if (depth != bytes.depth())
+      if (depth != p.in * p.taps())
         return vector::gemm().pack_panel(from, depth, depth, p.used(panel), p.width(panel), at, nullptr);
       pack_dense_panel(p, panel, p.unit == 1 ? swap_columns(p, from, p.used(panel), swapped) : from, at);
     };
-    bytes.pack(i / p.panels_of_group() * columns + p.column(panel), p.used(panel), p.width(panel), p.w.groups * columns,
-               pack, to);
+    packer.pack(i / p.panels_of_group() * columns + p.column(panel), p.used(panel), p.width(panel), pack);
   }
 }
 
@@ -64,9 +63,10 @@ std::shared_ptr<const PanelWeights> weights_of(KernelChoice& c, const MatchCall&
   const int arg = m.call.arg_index("weight");
   std::string key =
       cat(p.unit == 1 ? "dense rows of " : "dense of ", dense().lanes, " ", dense().block, ", ", p.w.groups, " groups");
-  if (auto bytes = bytes_of(m, arg, p); bytes)
-    return PanelWeights::of_bytes(c, m, arg, std::move(key), bytes, p.w.groups * p.vectors() * dense().lanes,
-                                  [p, bytes](std::byte* to) { pack_bytes(p, *bytes, to); });
+  if (auto compressed = compressed_of(m, arg, p); compressed)
+    return PanelWeights::of_compressed(c, m, arg, std::move(key), std::move(compressed),
+                                       p.w.groups * p.vectors() * dense().lanes,
+                                       [p](CompressedWeights::Packer& packer) { pack_compressed(p, packer); });
   return PanelWeights::of(
       c, m, arg, std::move(key), p.weights(),
       [p](const PanelWeights::Read& read, const PanelWeights::Put& put) { pack_weights(p, read, put); });

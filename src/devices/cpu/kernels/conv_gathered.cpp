@@ -4,7 +4,7 @@
 
 #include "base/transpose.h"
 #include "devices/cpu/common/activations.h"
-#include "devices/cpu/common/byte_weights.h"
+#include "devices/cpu/common/compressed_weights.h"
 #include "devices/cpu/common/conv_work.h"
 #include "devices/cpu/common/half_weights.h"
 #include "devices/cpu/common/line_window.h"
@@ -177,8 +177,8 @@ std::string not_gathered(const MatchCall& m, const Window& w, const ir::Shape& x
     if (!in_rows && !m.reshaped) return "blocks are read in place";
     if (const int weight = m.call.arg_index("weight"); stores_halves(m, weight))
       return "weights that stay float16";
-    else if (ByteWeights::of(m, weight, out, in) != nullptr)
-      return "weights that stay integers";
+    else if (CompressedWeights::of(m, weight, out, in) != nullptr)
+      return "weights that stay compressed";
     if (w.out_count() < 2 * pointwise().pixels) return "few pixels";
   }
   return {};

@@ -3,7 +3,7 @@
 
 #include "base/half.h"
 #include "devices/cpu/common/activations.h"
-#include "devices/cpu/common/byte_weights.h"
+#include "devices/cpu/common/compressed_weights.h"
 #include "devices/cpu/common/file_weights.h"
 #include "devices/cpu/common/half_weights.h"
 #include "devices/cpu/kernels/family.h"
@@ -19,7 +19,7 @@ using ops::Window;
 using vector::pointwise;
 
 constexpr int64_t kMostPanel = 48;
-constexpr int64_t kManyPixels = 192;   // pixels at least for which a panel of bytes is widened, if there are as many
+constexpr int64_t kManyPixels = 192;   // pixels at least for which a panel is widened before them, if there are as many
 constexpr int64_t kFinished = 8 * 14;  // pixels of a panel that stay in the L1 cache until the epilogues are applied
 
 struct PointwiseBlocking {
@@ -72,7 +72,7 @@ void pack_halves(const PointwiseBlocking& p, const LoadValues& load, uint16_t* t
   }
 }
 
-void pack_bytes(const PointwiseBlocking& p, const ByteWeights& weights, std::byte* to) {
+void pack_compressed(const PointwiseBlocking& p, CompressedWeights::Packer& packer) {
   for (int64_t panel = 0; panel < p.panels(); panel++) {
     const int64_t column = p.column(panel), width = p.width(panel);
     const auto pack = [&](const float* from, int64_t depth, float* made) {
@@ -80,18 +80,18 @@ void pack_bytes(const PointwiseBlocking& p, const ByteWeights& weights, std::byt
       part.in = depth;
       pack_panel(part, panel, from, made);
     };
-    weights.pack(column, std::min(width, p.out - column), width, p.columns(), pack, to);
+    packer.pack(column, std::min(width, p.out - column), width, pack);
   }
 }
 
-/// Weights that `prepare` packs, as float16 or as integers if the file stores them so.
+/// Weights that `prepare` packs, as float16 or in fewer bits if the file stores them so.
 struct PackedWeights {
   bool as_half = false;
-  std::shared_ptr<const ByteWeights> as_bytes;
+  std::shared_ptr<const CompressedWeights> compressed;
   PackedBytes bytes;
   std::optional<FileWeights> unpacked;  ///< read until they are packed
 
-  int64_t element() const { return as_bytes ? 1 : as_half ? sizeof(uint16_t) : sizeof(float); }
+  int64_t element() const { return compressed ? 1 : as_half ? sizeof(uint16_t) : sizeof(float); }
   template <class T>
   const T* at(int64_t i) const {
     return reinterpret_cast<const T*>(bytes.get()) + i;
@@ -101,12 +101,12 @@ struct PackedWeights {
 std::shared_ptr<const PackedWeights> packed_weights(KernelChoice& c, const MatchCall& m, const PointwiseBlocking& p,
                                                     int arg) {
   auto packed = std::make_shared<PackedWeights>();
-  packed->as_bytes = ByteWeights::of(m, arg, p.out, p.in);
-  packed->as_half = packed->as_bytes == nullptr && stores_halves(m, arg);
+  packed->compressed = CompressedWeights::of(m, arg, p.out, p.in, p.twice() ? pointwise().half : 0);
+  packed->as_half = packed->compressed == nullptr && stores_halves(m, arg);
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(arg)] = true;
-  if (packed->as_half || packed->as_bytes) {
-    c.note = packed->as_half ? "packed as float16" : "packed as integers";
+  if (packed->as_half || packed->compressed) {
+    c.note = packed->as_half ? "packed as float16" : packed->compressed->note();
     c.thread_scratch = static_cast<size_t>(kMostPanel * p.in) * sizeof(float);
   }
   packed->unpacked = FileWeights::of(m, arg);
@@ -119,9 +119,10 @@ std::shared_ptr<const PackedWeights> packed_weights(KernelChoice& c, const Match
   const auto count = static_cast<size_t>(p.weight_count());
   auto stored = packed->as_half ? m.stored_in_any_format(arg) : std::nullopt;
   c.prepare = [=, key = std::move(key), stored = std::move(stored)](kernel::PrepareContext& context) -> Status {
-    if (const ByteWeights* of = packed->as_bytes.get(); of != nullptr) {
-      packed->bytes.set(MOKA_TRY(
-          of->packed(context, arg, key, of->bytes(p.columns()), [&](std::byte* to) { pack_bytes(p, *of, to); })));
+    if (const CompressedWeights* of = packed->compressed.get(); of != nullptr) {
+      packed->bytes.set(
+          MOKA_TRY(of->packed(context, arg, key, p.columns(), of->bytes(p.columns()),
+                              [&](CompressedWeights::Packer& packer, std::byte*) { pack_compressed(p, packer); })));
       return {};
     }
     if (packed->as_half) {
@@ -216,7 +217,7 @@ Match match_pointwise(const MatchCall& given) {
       // Several chunks share panels that are packed or widened now.
       const int64_t most = std::min(p.chunks - chunk, args.end - t), first = p.first_pixel(chunk);
       int64_t chunks = is_packed ? 1 : most;
-      while (weights->as_bytes && chunks < most && p.first_pixel(chunk + chunks) - first < kManyPixels) chunks++;
+      while (weights->compressed && chunks < most && p.first_pixel(chunk + chunks) - first < kManyPixels) chunks++;
       next = t + chunks;
       const int64_t pixels = p.first_pixel(chunk + chunks) - first;
       for (int64_t panel = p.first_panel(part); panel < p.first_panel(part + 1); panel++) {
@@ -234,8 +235,8 @@ Match match_pointwise(const MatchCall& given) {
                      weights->unpacked->read(column * p.in, channels * p.in, call.widened + kMostPanel * p.in),
                      call.widened);
           call.ahead = call.widened;
-        } else if (weights->as_bytes) {
-          weights->as_bytes->widen(weights->bytes.get(), column, width, p.columns(), 0, p.in, call.widened);
+        } else if (weights->compressed) {
+          weights->compressed->widen(weights->bytes.get(), column, width, p.columns(), 0, p.in, call.widened);
           call.ahead = weights->at<uint8_t>((column + width) * p.in);
         } else if (weights->as_half) {
           call.halves = weights->at<uint16_t>(column * p.in);

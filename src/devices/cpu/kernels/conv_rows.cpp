@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "devices/cpu/common/activations.h"
-#include "devices/cpu/common/byte_weights.h"
+#include "devices/cpu/common/compressed_weights.h"
 #include "devices/cpu/common/conv_work.h"
 #include "devices/cpu/common/half_weights.h"
 #include "devices/cpu/common/line_window.h"
@@ -153,7 +153,7 @@ std::string not_rows(const MatchCall& m, const Window& w, const ir::Shape& x, co
   if (has_costly_end(w.out_count(), in, out, w.taps())) return "pixels that fill no vector";
   const int weight = m.call.arg_index("weight");
   if (stores_halves(m, weight)) return "weights that stay float16";
-  if (ByteWeights::of(m, weight, out, in) != nullptr) return "weights that stay integers";
+  if (CompressedWeights::of(m, weight, out, in) != nullptr) return "weights that stay compressed";
   return {};
 }
 

@@ -28,7 +28,7 @@ Match match(const MatchCall& given, std::string_view name) {
   const Panels panels = panels_of(given, *product);
   const Gemm& g = *panels.gemm;
   const auto in = static_cast<size_t>(x);
-  const int64_t most = panels.as_bytes ? kWidenedRows : kGemmRows;
+  const int64_t most = panels.compressed ? kWidenedRows : kGemmRows;
   int64_t blocks = (rows + most - 1) / most, chunk = kGemmChunk, chunks = (made + chunk - 1) / chunk;
   if (const int64_t wanted = m.threads > 1 ? kTilesOfThread * m.threads : 0; blocks * chunks < wanted) {
     blocks = std::max(blocks, std::min((wanted + chunks - 1) / chunks, rows / kLeastRows));

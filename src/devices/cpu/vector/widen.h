@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-/// Widens packed integers to floats, compiled once for each instruction set.
+/// Widens packed integers and sparse float16 to floats, compiled once for each instruction set.
 namespace moka::devices::cpu::vector {
 
 /// A panel of integers, or of indices into tables: `depth` rows of `width` bytes, one to three vectors.
@@ -18,10 +18,21 @@ struct BytePanel {
   const float* tables[kVectors];  ///< of each vector of indices; the rest is ignored then. nullptr: integers
 };
 
+/// Vectors of a panel whose elements other than zero are float16 values, in order. Bit i % 8 of byte i / 8 of the mask
+/// is set if element i has one.
+struct MaskPanel {
+  static constexpr int64_t kReadable = 64;  ///< bytes that may be read behind the last value
+  const uint8_t* mask;
+  const uint16_t* values;
+  int64_t vectors;
+};
+
 struct Widen {
   int64_t lanes;  ///< floats per vector
   /// Writes (code - offset) * scale, or the entry of the table, of each element of the panel.
   void (*bytes)(const BytePanel& panel, float* to);
+  /// Null where the instruction set does not convert float16.
+  void (*masked)(const MaskPanel& panel, float* to);
 };
 
 /// The table for this processor.

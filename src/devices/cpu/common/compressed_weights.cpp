@@ -1,0 +1,215 @@
+#include "devices/cpu/common/compressed_weights.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/half.h"
+#include "devices/cpu/common/stored_value.h"
+#include "devices/cpu/vector/widen.h"
+
+namespace moka::devices::cpu {
+
+namespace {
+
+constexpr int64_t kLine = 64;
+
+int64_t lines(int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+constexpr int64_t kTableEntries = vector::BytePanel::kEntries;
+constexpr int64_t kRowGroup = 16;  // rows of a panel for which there is the number of their first value
+
+/// Whether a table of this shape has at most kTableEntries entries for all rows, or for rows of whole vectors.
+bool few_entries(const ir::Shape& table, int64_t columns) {
+  const int last = table.rank() - 1;
+  if (table[last] > kTableEntries || table.count() != table[0] * table[last]) return false;
+  return table[0] == 1 || columns / table[0] % vector::widen().lanes == 0;
+}
+
+int64_t set_bits(const uint8_t* bits, int64_t bytes) {
+  int64_t n = 0;
+  for (int64_t i = 0; i < bytes; i++) n += std::popcount(bits[i]);
+  return n;
+}
+
+/// Whether integers or indices are in a form that is packed as bytes.
+bool becomes_bytes(const kernel::StoredConstant& stored, int64_t columns, int64_t depth) {
+  if (stored.is_half || stored.table.empty_handle() == stored.scale.empty_handle()) return false;
+  const ir::Tensor& elements = stored.elements;
+  if (ir::is_float(elements.dtype()) || ir::bits(elements.dtype()) > 8) return false;
+  const ir::Shape& shape = elements.shape();
+  if (shape.rank() < 2 || shape[0] != columns || shape.count() != columns * depth) return false;
+  if (stored.scale.empty_handle()) return few_entries(stored.table.shape(), columns);
+  const ir::Shape& blocks = stored.scale.shape();
+  return blocks.count() == blocks[0] * blocks[1];
+}
+
+}  // namespace
+
+std::shared_ptr<const CompressedWeights> CompressedWeights::of(const MatchCall& m, int arg, int64_t columns,
+                                                               int64_t depth, int64_t twice) {
+  if (isa() == Isa::base) return nullptr;
+  auto stored = m.stored_in_any_format(arg);
+  if (!stored) return nullptr;
+  auto w = std::make_shared<CompressedWeights>();
+  w->depth_ = depth;
+  if (stored->is_half && stored->nonzero) {
+    const ir::Shape& shape = m.call.all_args()[static_cast<size_t>(arg)].type->shape();
+    if (shape[0] != columns || shape.count() != columns * depth || 2 * *stored->nonzero > shape.count()) return nullptr;
+    w->most_values_ = *stored->nonzero + twice * depth;
+    w->stored_ = std::move(*stored);
+    return w;
+  }
+  if (!becomes_bytes(*stored, columns, depth)) return nullptr;
+  const ir::Shape& blocks = stored->scale.empty_handle() ? stored->table.shape() : stored->scale.shape();
+  w->groups_ = blocks[1];
+  w->same_columns_ = columns / blocks[0];
+  w->integers_ = *stored;
+  w->integers_.scale = w->integers_.offset = w->integers_.table = {};
+  w->stored_ = std::move(*stored);
+  return w;
+}
+
+int64_t CompressedWeights::row_groups() const { return (depth_ + kRowGroup - 1) / kRowGroup; }
+
+size_t CompressedWeights::starts_at(int64_t padded) const { return static_cast<size_t>(lines(padded * depth_ / 8)); }
+
+size_t CompressedWeights::values_at(int64_t padded) const {
+  return starts_at(padded) + static_cast<size_t>(lines(padded / vector::widen().lanes * row_groups() * 4));
+}
+
+size_t CompressedWeights::bytes(int64_t padded) const {
+  if (has_mask()) return values_at(padded) + static_cast<size_t>(most_values_ * 2 + vector::MaskPanel::kReadable);
+  if (has_tables())
+    return static_cast<size_t>(lines(padded * depth_)) + static_cast<size_t>(tables() * kTableEntries) * sizeof(float);
+  const int64_t factors = stored_.offset.empty_handle() ? 1 : 2;
+  return static_cast<size_t>(lines(padded * depth_)) + static_cast<size_t>(factors * padded * groups_) * sizeof(float);
+}
+
+void CompressedWeights::Packer::pack(int64_t column, int64_t wide, int64_t width, const PackPanel& pack) {
+  if (of_.has_mask()) return pack_mask(column, width, pack);
+  pack_codes(column, wide, width, pack);
+  if (!of_.has_tables()) return pack_factors(column, wide, pack);
+  const ir::Tensor& tables = of_.stored_.table;
+  const int64_t entries = tables.shape()[tables.shape().rank() - 1];
+  auto* table = reinterpret_cast<float*>(to_ + lines(padded_ * of_.depth_));
+  for (int64_t t = column / of_.same_columns_; t <= (column + wide - 1) / of_.same_columns_; t++) {
+    std::copy_n(tables.as<float>().data() + t * entries, entries, table + t * kTableEntries);
+    std::fill_n(table + t * kTableEntries + entries, kTableEntries - entries, 0.0f);
+  }
+}
+
+void CompressedWeights::Packer::pack_codes(int64_t column, int64_t wide, int64_t width, const PackPanel& pack) {
+  const int64_t depth = of_.depth_;
+  std::vector<float> from(static_cast<size_t>(wide * depth)), made(static_cast<size_t>(width * depth));
+  stored_values(of_.integers_, column * depth, wide * depth, from.data());
+  pack(from.data(), depth, made.data());
+  auto* codes = reinterpret_cast<uint8_t*>(to_) + column * depth;
+  for (int64_t i = 0; i < width * depth; i++)
+    codes[i] = static_cast<uint8_t>(static_cast<int>(made[static_cast<size_t>(i)]));
+}
+
+void CompressedWeights::Packer::pack_factors(int64_t column, int64_t wide, const PackPanel& pack) {
+  const int64_t groups = of_.groups_;
+  std::vector<float> from(static_cast<size_t>(wide * groups));
+  auto* to = reinterpret_cast<float*>(to_ + lines(padded_ * of_.depth_));
+  for (const ir::Tensor* t : {&of_.stored_.scale, &of_.stored_.offset}) {
+    if (t->empty_handle()) continue;
+    const float* values = t->as<float>().data();
+    for (int64_t i = 0; i < wide; i++)
+      std::copy_n(values + (column + i) / of_.same_columns_ * groups, groups, from.data() + i * groups);
+    pack(from.data(), groups, to + column * groups);
+    to += padded_ * groups;
+  }
+}
+
+void CompressedWeights::Packer::pack_mask(int64_t column, int64_t width, const PackPanel& pack) {
+  const int64_t depth = of_.depth_;
+  std::vector<float> made(static_cast<size_t>(width * depth));
+  pack(value_ + column * depth, depth, made.data());
+  auto* mask = reinterpret_cast<uint8_t*>(to_) + column * depth / 8;
+  auto* starts =
+      reinterpret_cast<uint32_t*>(to_ + of_.starts_at(padded_)) + column / vector::widen().lanes * of_.row_groups();
+  auto* values = reinterpret_cast<uint16_t*>(to_ + of_.values_at(padded_));
+  std::fill_n(mask, width * depth / 8, uint8_t{0});
+  for (int64_t i = 0; i < width * depth; i++) {
+    if (i % (width * kRowGroup) == 0) *starts++ = static_cast<uint32_t>(values_);
+    const float v = made[static_cast<size_t>(i)];
+    if (std::bit_cast<uint32_t>(v) == 0) continue;
+    mask[i / 8] = static_cast<uint8_t>(mask[i / 8] | 1 << i % 8);
+    values[values_++] = half::from_float(v);
+  }
+  std::memset(values + values_, 0, vector::MaskPanel::kReadable);
+}
+
+void CompressedWeights::Packer::values(int64_t first, int64_t n, float* to) const {
+  if (of_.has_mask())
+    std::copy_n(value_ + first, n, to);
+  else
+    stored_values(of_.stored_, first, n, to);
+}
+
+void CompressedWeights::widen(const std::byte* packed, int64_t column, int64_t width, int64_t padded, int64_t first,
+                              int64_t rows, float* to) const {
+  const int64_t lanes = vector::widen().lanes;
+  if (has_mask()) {
+    const auto* mask = reinterpret_cast<const uint8_t*>(packed) + (column * depth_ + first * width) / 8;
+    const int64_t group = first / kRowGroup, skipped = first % kRowGroup * width / 8;
+    const auto* starts = reinterpret_cast<const uint32_t*>(packed + starts_at(padded)) + column / lanes * row_groups();
+    const auto* values = reinterpret_cast<const uint16_t*>(packed + values_at(padded));
+    return vector::widen().masked({.mask = mask,
+                                   .values = values + starts[group] + set_bits(mask - skipped, skipped),
+                                   .vectors = rows * width / lanes},
+                                  to);
+  }
+  const auto* table = reinterpret_cast<const float*>(packed + lines(padded * depth_));
+  vector::BytePanel panel{.codes = reinterpret_cast<const uint8_t*>(packed) + column * depth_ + first * width,
+                          .is_signed = ir::is_signed_integer(stored_.elements.dtype()),
+                          .depth = rows,
+                          .width = width,
+                          .first = first};
+  if (has_tables()) {
+    for (int64_t i = 0; i < width / lanes; i++)
+      panel.tables[i] = table + std::min((column + i * lanes) / same_columns_, tables() - 1) * kTableEntries;
+  } else {
+    panel.scale = table + column * groups_;
+    if (!stored_.offset.empty_handle()) panel.offset = panel.scale + padded * groups_;
+    panel.block = depth_ / groups_;
+  }
+  vector::widen().bytes(panel, to);
+}
+
+float CompressedWeights::masked(const std::byte* packed, int64_t column, int64_t width, int64_t padded, int64_t row,
+                                int64_t lane) const {
+  const auto* mask = reinterpret_cast<const uint8_t*>(packed) + column * depth_ / 8;
+  const int64_t at = row * width + lane, begin = row / kRowGroup * kRowGroup * width;
+  if ((mask[at / 8] >> at % 8 & 1) == 0) return 0;
+  const auto* starts =
+      reinterpret_cast<const uint32_t*>(packed + starts_at(padded)) + column / vector::widen().lanes * row_groups();
+  const int64_t before = set_bits(mask + begin / 8, (at - begin) / 8) +
+                         std::popcount(static_cast<unsigned>(mask[at / 8] & ((1 << at % 8) - 1)));
+  return half::to_float(
+      reinterpret_cast<const uint16_t*>(packed + values_at(padded))[starts[row / kRowGroup] + before]);
+}
+
+Result<std::shared_ptr<const std::byte>> CompressedWeights::packed(
+    kernel::PrepareContext& context, int arg, std::string_view key, int64_t padded, size_t bytes,
+    const std::function<void(Packer& packer, std::byte* to)>& fill) const {
+  if (has_mask())
+    return context.pack(arg, cat(key, " as mask"), bytes, [&](const ir::TensorView& value, std::byte* to) -> Status {
+      Packer packer(*this, padded, value.as<float>(), to);
+      fill(packer, to);
+      return {};
+    });
+  return context.pack_stored(arg, cat(key, " as integers"), bytes, [&](std::byte* to) -> Status {
+    read_ahead(stored_.elements.data(), stored_.elements.bytes());
+    Packer packer(*this, padded, nullptr, to);
+    fill(packer, to);
+    drop_pages(stored_.elements.data(), stored_.elements.bytes());
+    return {};
+  });
+}
+
+}  // namespace moka::devices::cpu

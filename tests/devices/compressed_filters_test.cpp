@@ -46,14 +46,17 @@ FilterForm integers(DType type, int64_t groups, bool offset, double bytes) {
       }};
 }
 
-FilterForm palette_of(DType type, int64_t groups, double bytes) {
-  return {cat(type, " palettes of ", groups), bytes, [=](Graph& g, const Shape& shape) {
+FilterForm palette_of(DType type, int64_t groups, double bytes, bool scale = false) {
+  return {cat(type, " palettes of ", groups, scale ? " with scales" : ""), bytes, [=](Graph& g, const Shape& shape) {
             Shape tables = blocks_of(shape, groups, 1);
             tables.push_back(int64_t{1} << bits(type));
             tables.push_back(1);
             Tensor table = g.random(tables);
             for (float& v : table.mut<float>()) v = static_cast<float>(half(v));
-            return g.op("constexpr_lut_to_dense", {{"indices", random_bytes(type, shape, 5)}, {"lut", table}});
+            Value* w = g.op("constexpr_lut_to_dense", {{"indices", random_bytes(type, shape, 5)}, {"lut", table}});
+            if (!scale) return w;
+            return g.op("constexpr_blockwise_shift_scale",
+                        {{"data", w}, {"scale", g.random(blocks_of(shape, shape[0], 1), 0.5f, 2)}});
           }};
 }
 
@@ -76,9 +79,12 @@ FilterForm sparse_filters(int64_t each, double bytes) {
 std::vector<FilterForm> filter_forms() {
   return {integers(DType::int8, 1, false, 1.02),
           integers(DType::uint8, 1, true, 1.04),
-          integers(DType::int4, 4, false, 1.1),
-          palette_of(DType::uint4, 1, 1.01),
-          palette_of(DType::uint3, 3, 1.01),
+          integers(DType::int4, 4, false, 0.6),
+          palette_of(DType::uint4, 1, 0.51),
+          palette_of(DType::uint3, 3, 0.51),
+          palette_of(DType::uint2, 1, 0.26),
+          palette_of(DType::uint1, 1, 0.14),
+          palette_of(DType::uint4, 1, 0.53, true),
           palette_of(DType::uint6, 1, 2),
           sparse_filters(4, 0.8),
           sparse_filters(1, 2)};
@@ -163,15 +169,18 @@ Tensor expanded(const FilterForm& form, const Shape& shape) {
   return got.ok() ? got->outputs[0] : Tensor();
 }
 
-/// Direct convolutions keep bytes, too, and give the bits of float32 weights.
+/// Direct convolutions keep codes and masks, too, and give the bits of float32 weights.
 TEST(CompressedFilters, DirectSumsKeepBits) {
   if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "needs vectors that widen bytes fast";
   const FilterForm forms[] = {sparse_filters(3, 0.9),
                               integers(DType::int8, 1, false, 1.1),
                               integers(DType::uint8, 1, true, 1.1),
-                              integers(DType::int4, 2, false, 1.1),
-                              palette_of(DType::uint4, 1, 1.1),
-                              palette_of(DType::uint3, 3, 1.1)};
+                              integers(DType::int4, 2, false, 0.6),
+                              integers(DType::uint4, 1, true, 0.6),
+                              palette_of(DType::uint4, 1, 0.6),
+                              palette_of(DType::uint3, 3, 0.6),
+                              palette_of(DType::uint2, 1, 0.3),
+                              palette_of(DType::uint4, 1, 0.6, true)};
   const FilterCase cases[] = {{64, 96, {15, 15}, {2, 2}, 2},  {128, 96, {14, 14}, {3, 3}, 2, 2},
                               {96, 120, {9, 31}, {1, 2}, 2},  {96, 144, {9, 31}, {2, 2}, 2},
                               {64, 72, {31, 31}, {4, 4}, 4},  {1088, 48, {13, 13}, {2, 2}, 2},
@@ -204,8 +213,8 @@ TEST(CompressedFilters, DirectSumsKeepBits) {
       }
 }
 
-/// Matrix products and convolutions of 1 x 1 keep masks.
-TEST(CompressedFilters, ProductsKeepBitsOfMasks) {
+/// Matrix products and convolutions of 1 x 1 keep masks, and codes of few bits.
+TEST(CompressedFilters, ProductsKeepBits) {
   if (devices::cpu::isa() == devices::cpu::Isa::base) GTEST_SKIP() << "needs instructions that convert float16";
   struct Case {
     int64_t rows, depth, made;
@@ -214,29 +223,33 @@ TEST(CompressedFilters, ProductsKeepBitsOfMasks) {
   const Case cases[] = {{70, 704, 96, false},  {9, 1030, 130, false}, {200, 768, 770, false}, {320, 770, 512, false},
                         {49, 325, 72, true},   {300, 96, 112, true},  {25, 33, 24, true},     {1, 64, 48, true},
                         {1500, 160, 40, true}, {60, 45, 200, true}};
-  const FilterForm form = sparse_filters(4, 0.8);
-  for (const Case& c : cases)
-    for (int threads : {1, 2}) {
-      SCOPED_TRACE(cat(c.rows, " x ", c.depth, " x ", c.made, ", ", threads));
-      const Shape shape = shape_of(c.made, c.depth, c.image ? std::vector<int64_t>{1, 1} : std::vector<int64_t>{});
-      devices_test::Run runs[2];
-      for (const bool is_stored : {false, true}) {
-        Graph g(Opset::ios18);
-        Value* w = form.make(g, shape);
-        if (!is_stored) w = g.constant(expanded(form, shape));
-        Value* x = g.input(c.image ? Shape{1, c.depth, c.rows, 1} : Shape{c.rows, c.depth});
-        Value* y = c.image ? g.op("tanh", {{"x", g.op("conv", {{"x", x}, {"weight", w}})}})  // results in blocks
-                           : g.op("linear", {{"x", x}, {"weight", w}});
-        ASSERT_NE(y, nullptr);
-        g.function().body().set_outputs({y});
-        auto got = run(g.function(), g.inputs(), true, threads, 2);
-        ASSERT_TRUE(got.ok()) << got.error().to_string();
-        runs[is_stored] = std::move(*got);
+  const FilterForm forms[] = {
+      sparse_filters(4, 0.8),           palette_of(DType::uint4, 1, 0.6),    palette_of(DType::uint2, 1, 0.3),
+      palette_of(DType::uint1, 1, 0.2), integers(DType::int4, 1, true, 0.6), palette_of(DType::uint3, 1, 0.6, true)};
+  for (const FilterForm& form : forms)
+    for (const Case& c : cases)
+      for (int threads : {1, 2}) {
+        SCOPED_TRACE(cat(form.name, ": ", c.rows, " x ", c.depth, " x ", c.made, ", ", threads));
+        const Shape shape = shape_of(c.made, c.depth, c.image ? std::vector<int64_t>{1, 1} : std::vector<int64_t>{});
+        devices_test::Run runs[2];
+        for (const bool is_stored : {false, true}) {
+          Graph g(Opset::ios18);
+          Value* w = form.make(g, shape);
+          if (!is_stored) w = g.constant(expanded(form, shape));
+          Value* x = g.input(c.image ? Shape{1, c.depth, c.rows, 1} : Shape{c.rows, c.depth});
+          Value* y = c.image ? g.op("tanh", {{"x", g.op("conv", {{"x", x}, {"weight", w}})}})  // results in blocks
+                             : g.op("linear", {{"x", x}, {"weight", w}});
+          ASSERT_NE(y, nullptr);
+          g.function().body().set_outputs({y});
+          auto got = run(g.function(), g.inputs(), true, threads, 2);
+          ASSERT_TRUE(got.ok()) << got.error().to_string();
+          runs[is_stored] = std::move(*got);
+        }
+        EXPECT_TRUE(runs[1].has(form.name.starts_with("sparse") ? "packed as mask" : "packed as integers"))
+            << runs[1].kernels;
+        EXPECT_LE(10 * runs[1].constants->packed_bytes(), 3 * runs[0].constants->packed_bytes());
+        EXPECT_EQ(std::memcmp(runs[0].outputs[0].data(), runs[1].outputs[0].data(), runs[0].outputs[0].bytes()), 0);
       }
-      EXPECT_TRUE(runs[1].has("packed as mask")) << runs[1].kernels;
-      EXPECT_LE(10 * runs[1].constants->packed_bytes(), 3 * runs[0].constants->packed_bytes());
-      EXPECT_EQ(std::memcmp(runs[0].outputs[0].data(), runs[1].outputs[0].data(), runs[0].outputs[0].bytes()), 0);
-    }
 }
 
 /// Results that see an infinity are summed directly, with the weights of the file or those that are packed.

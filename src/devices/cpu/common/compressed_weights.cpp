@@ -18,7 +18,7 @@ constexpr int64_t kLine = 64;
 
 int64_t lines(int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
-constexpr int64_t kTableEntries = vector::BytePanel::kEntries;
+constexpr int64_t kTableEntries = vector::CodePanel::kEntries;
 constexpr int64_t kRowGroup = 16;  // rows of a panel for which there is the number of their first value
 
 /// Whether a table of this shape has at most kTableEntries entries for all rows, or for rows of whole vectors.
@@ -34,16 +34,31 @@ int64_t set_bits(const uint8_t* bits, int64_t bytes) {
   return n;
 }
 
-/// Whether integers or indices are in a form that is packed as bytes.
-bool becomes_bytes(const kernel::StoredConstant& stored, int64_t columns, int64_t depth) {
-  if (stored.is_half || stored.table.empty_handle() == stored.scale.empty_handle()) return false;
+/// Whether integers or indices are in a form that stays codes.
+bool stays_codes(const kernel::StoredConstant& stored, int64_t columns, int64_t depth) {
+  const bool has_table = !stored.table.empty_handle(), has_scale = !stored.scale.empty_handle();
+  if (stored.is_half || (!has_table && !has_scale)) return false;
   const ir::Tensor& elements = stored.elements;
-  if (ir::is_float(elements.dtype()) || ir::bits(elements.dtype()) > 8) return false;
+  const int bits = ir::bits(elements.dtype());
+  if (ir::is_float(elements.dtype()) || bits > 8 || (has_table && bits > 4)) return false;
   const ir::Shape& shape = elements.shape();
   if (shape.rank() < 2 || shape[0] != columns || shape.count() != columns * depth) return false;
-  if (stored.scale.empty_handle()) return few_entries(stored.table.shape(), columns);
+  if (has_table && !few_entries(stored.table.shape(), columns)) return false;
+  if (!has_scale) return true;
   const ir::Shape& blocks = stored.scale.shape();
   return blocks.count() == blocks[0] * blocks[1];
+}
+
+/// The values of integers of up to four bits, as a table.
+ir::Tensor integer_table(ir::DType type, int rank) {
+  ir::Shape shape;
+  for (int i = 0; i < rank; i++) shape.push_back(1);
+  const int codes = 1 << ir::bits(type);
+  shape.push_back(codes);
+  std::vector<float> values;
+  for (int i = 0; i < codes; i++)
+    values.push_back(static_cast<float>(ir::is_signed_integer(type) && i >= codes / 2 ? i - codes : i));
+  return ir::Tensor::f32(shape, values);
 }
 
 }  // namespace
@@ -62,10 +77,18 @@ std::shared_ptr<const CompressedWeights> CompressedWeights::of(const MatchCall& 
     w->stored_ = std::move(*stored);
     return w;
   }
-  if (!becomes_bytes(*stored, columns, depth)) return nullptr;
-  const ir::Shape& blocks = stored->scale.empty_handle() ? stored->table.shape() : stored->scale.shape();
-  w->groups_ = blocks[1];
-  w->same_columns_ = columns / blocks[0];
+  if (!stays_codes(*stored, columns, depth)) return nullptr;
+  const ir::Tensor& elements = stored->elements;
+  const int bits = ir::bits(elements.dtype());
+  w->bits_ = bits <= 2 ? bits : bits <= 4 ? 4 : 8;
+  if (!stored->scale.empty_handle()) {
+    const ir::Shape& blocks = stored->scale.shape();
+    w->groups_ = blocks[1];
+    w->scaled_columns_ = columns / blocks[0];
+  }
+  if (bits <= 4)
+    w->table_ = stored->table.empty_handle() ? integer_table(elements.dtype(), elements.shape().rank()) : stored->table;
+  if (w->has_tables()) w->table_columns_ = columns / w->table_.shape()[0];
   w->integers_ = *stored;
   w->integers_.scale = w->integers_.offset = w->integers_.table = {};
   w->stored_ = std::move(*stored);
@@ -80,46 +103,66 @@ size_t CompressedWeights::values_at(int64_t padded) const {
   return starts_at(padded) + static_cast<size_t>(lines(padded / vector::widen().lanes * row_groups() * 4));
 }
 
+int64_t CompressedWeights::rows_of_bytes() const { return (depth_ + 8 / bits_ - 1) / (8 / bits_); }
+
+size_t CompressedWeights::tables_at(int64_t padded) const {
+  return static_cast<size_t>(lines(padded * rows_of_bytes()));
+}
+
+size_t CompressedWeights::scales_at(int64_t padded) const {
+  return tables_at(padded) + (has_tables() ? static_cast<size_t>(tables() * kTableEntries) * sizeof(float) : 0);
+}
+
 size_t CompressedWeights::bytes(int64_t padded) const {
   if (has_mask()) return values_at(padded) + static_cast<size_t>(most_values_ * 2 + vector::MaskPanel::kReadable);
-  if (has_tables())
-    return static_cast<size_t>(lines(padded * depth_)) + static_cast<size_t>(tables() * kTableEntries) * sizeof(float);
-  const int64_t factors = stored_.offset.empty_handle() ? 1 : 2;
-  return static_cast<size_t>(lines(padded * depth_)) + static_cast<size_t>(factors * padded * groups_) * sizeof(float);
+  const int64_t factors = stored_.scale.empty_handle() ? 0 : stored_.offset.empty_handle() ? 1 : 2;
+  return scales_at(padded) + static_cast<size_t>(factors * padded * groups_) * sizeof(float);
 }
 
 void CompressedWeights::Packer::pack(int64_t column, int64_t wide, int64_t width, const PackPanel& pack) {
   if (of_.has_mask()) return pack_mask(column, width, pack);
   pack_codes(column, wide, width, pack);
-  if (!of_.has_tables()) return pack_factors(column, wide, pack);
-  const ir::Tensor& tables = of_.stored_.table;
-  const int64_t entries = tables.shape()[tables.shape().rank() - 1];
-  auto* table = reinterpret_cast<float*>(to_ + lines(padded_ * of_.depth_));
-  for (int64_t t = column / of_.same_columns_; t <= (column + wide - 1) / of_.same_columns_; t++) {
-    std::copy_n(tables.as<float>().data() + t * entries, entries, table + t * kTableEntries);
-    std::fill_n(table + t * kTableEntries + entries, kTableEntries - entries, 0.0f);
-  }
+  if (of_.has_tables()) pack_tables(column, wide);
+  pack_factors(column, wide, pack);
 }
 
 void CompressedWeights::Packer::pack_codes(int64_t column, int64_t wide, int64_t width, const PackPanel& pack) {
-  const int64_t depth = of_.depth_;
+  const int64_t depth = of_.depth_, of_byte = 8 / of_.bits_;
   std::vector<float> from(static_cast<size_t>(wide * depth)), made(static_cast<size_t>(width * depth));
   stored_values(of_.integers_, column * depth, wide * depth, from.data());
   pack(from.data(), depth, made.data());
-  auto* codes = reinterpret_cast<uint8_t*>(to_) + column * depth;
-  for (int64_t i = 0; i < width * depth; i++)
-    codes[i] = static_cast<uint8_t>(static_cast<int>(made[static_cast<size_t>(i)]));
+  auto* codes = reinterpret_cast<uint8_t*>(to_) + column * of_.rows_of_bytes();
+  const unsigned mask = (1u << of_.bits_) - 1;
+  for (int64_t k = 0; k < depth; k += of_byte, codes += width)
+    for (int64_t i = 0; i < width; i++) {
+      unsigned all = 0;
+      for (int64_t row = std::min(of_byte, depth - k) - 1; row >= 0; row--)
+        all = all << of_.bits_ |
+              (static_cast<unsigned>(static_cast<int>(made[static_cast<size_t>((k + row) * width + i)])) & mask);
+      codes[i] = static_cast<uint8_t>(all);
+    }
+}
+
+void CompressedWeights::Packer::pack_tables(int64_t column, int64_t wide) {
+  const ir::Shape& shape = of_.table_.shape();
+  const int64_t entries = shape[shape.rank() - 1], codes = int64_t{1} << of_.bits_;
+  auto* to = reinterpret_cast<float*>(to_ + of_.tables_at(padded_));
+  for (int64_t t = column / of_.table_columns_; t <= (column + wide - 1) / of_.table_columns_; t++)
+    for (int64_t i = 0; i < kTableEntries; i++) {
+      const int64_t code = i % codes;
+      to[t * kTableEntries + i] = code < entries ? of_.table_.as<float>()[static_cast<size_t>(t * entries + code)] : 0;
+    }
 }
 
 void CompressedWeights::Packer::pack_factors(int64_t column, int64_t wide, const PackPanel& pack) {
   const int64_t groups = of_.groups_;
   std::vector<float> from(static_cast<size_t>(wide * groups));
-  auto* to = reinterpret_cast<float*>(to_ + lines(padded_ * of_.depth_));
+  auto* to = reinterpret_cast<float*>(to_ + of_.scales_at(padded_));
   for (const ir::Tensor* t : {&of_.stored_.scale, &of_.stored_.offset}) {
     if (t->empty_handle()) continue;
     const float* values = t->as<float>().data();
     for (int64_t i = 0; i < wide; i++)
-      std::copy_n(values + (column + i) / of_.same_columns_ * groups, groups, from.data() + i * groups);
+      std::copy_n(values + (column + i) / of_.scaled_columns_ * groups, groups, from.data() + i * groups);
     pack(from.data(), groups, to + column * groups);
     to += padded_ * groups;
   }
@@ -164,21 +207,22 @@ void CompressedWeights::widen(const std::byte* packed, int64_t column, int64_t w
                                    .vectors = rows * width / lanes},
                                   to);
   }
-  const auto* table = reinterpret_cast<const float*>(packed + lines(padded * depth_));
-  vector::BytePanel panel{.codes = reinterpret_cast<const uint8_t*>(packed) + column * depth_ + first * width,
-                          .is_signed = ir::is_signed_integer(stored_.elements.dtype()),
-                          .depth = rows,
-                          .width = width,
-                          .first = first};
-  if (has_tables()) {
-    for (int64_t i = 0; i < width / lanes; i++)
-      panel.tables[i] = table + std::min((column + i * lanes) / same_columns_, tables() - 1) * kTableEntries;
-  } else {
-    panel.scale = table + column * groups_;
+  vector::CodePanel panel{
+      .codes = reinterpret_cast<const uint8_t*>(packed) + column * rows_of_bytes() + first / (8 / bits_) * width,
+      .bits = bits_,
+      .is_signed = ir::is_signed_integer(stored_.elements.dtype()),
+      .depth = rows,
+      .width = width,
+      .first = first};
+  const auto* table = reinterpret_cast<const float*>(packed + tables_at(padded));
+  for (int64_t i = 0; i < width / lanes && has_tables(); i++)
+    panel.tables[i] = table + std::min((column + i * lanes) / table_columns_, tables() - 1) * kTableEntries;
+  if (!stored_.scale.empty_handle()) {
+    panel.scale = reinterpret_cast<const float*>(packed + scales_at(padded)) + column * groups_;
     if (!stored_.offset.empty_handle()) panel.offset = panel.scale + padded * groups_;
     panel.block = depth_ / groups_;
   }
-  vector::widen().bytes(panel, to);
+  vector::widen().codes(panel, to);
 }
 
 float CompressedWeights::masked(const std::byte* packed, int64_t column, int64_t width, int64_t padded, int64_t row,

@@ -6,9 +6,10 @@
 
 #include "devices/cpu/common/common.h"
 
-/// Weights that the file stores as integers with scales, as indices into tables of up to 16 entries, or with at most
-/// half of the values, in float16, beside a mask. They are packed as bytes, or as a mask and values, and panels are
-/// widened in each prediction. The floats are the same as those of the expanded constant.
+/// Weights that the file stores as integers with scales, as indices into tables of up to 16 entries, with or without
+/// scales, or with at most half of the values, in float16, beside a mask. They are packed as codes of 1, 2, 4 or 8
+/// bits, or as a mask and values, and panels are widened in each prediction. The floats are the same as those of the
+/// expanded constant.
 namespace moka::devices::cpu {
 
 /// A constant matrix [columns, depth] of such weights. The depth may span several axes of the constant. Scales are then
@@ -36,6 +37,7 @@ class CompressedWeights {
 
    private:
     void pack_codes(int64_t column, int64_t wide, int64_t width, const PackPanel& pack);
+    void pack_tables(int64_t column, int64_t wide);
     void pack_factors(int64_t column, int64_t wide, const PackPanel& pack);
     void pack_mask(int64_t column, int64_t width, const PackPanel& pack);
 
@@ -52,7 +54,8 @@ class CompressedWeights {
   Result<std::shared_ptr<const std::byte>> packed(kernel::PrepareContext& context, int arg, std::string_view key,
                                                   int64_t padded, size_t bytes,
                                                   const std::function<void(Packer& packer, std::byte* to)>& fill) const;
-  /// Widens rows [first, first + rows) of the panel of `width` columns from `column` on to [rows][width].
+  /// Widens rows [first, first + rows) of the panel of `width` columns from `column` on to [rows][width]. `first` is a
+  /// multiple of 8.
   void widen(const std::byte* packed, int64_t column, int64_t width, int64_t padded, int64_t first, int64_t rows,
              float* to) const;
   /// The weight in a row of a panel with a mask.
@@ -66,17 +69,22 @@ class CompressedWeights {
   const char* note() const { return has_mask() ? "packed as mask and float16" : "packed as integers"; }
 
  private:
-  bool has_tables() const { return !stored_.table.empty_handle(); }
-  int64_t tables() const { return stored_.table.shape()[0]; }
+  bool has_tables() const { return !table_.empty_handle(); }
+  int64_t tables() const { return table_.shape()[0]; }
+  int64_t rows_of_bytes() const;
+  size_t tables_at(int64_t padded) const;
+  size_t scales_at(int64_t padded) const;
   /// Where the number of the first value of each group of rows of a panel lies beside a mask, and where all values do.
   int64_t row_groups() const;
   size_t starts_at(int64_t padded) const;
   size_t values_at(int64_t padded) const;
 
-  kernel::StoredConstant stored_, integers_;  ///< integers_: without scales and tables
-  int64_t depth_ = 0, groups_ = 1;            ///< groups of a column's elements that share a scale
-  int64_t same_columns_ = 1;                  ///< adjacent columns that share scales or a table
-  int64_t most_values_ = 0;                   ///< beside the mask
+  kernel::StoredConstant stored_, integers_;        ///< integers_: without scales and tables
+  int64_t depth_ = 0, groups_ = 1;                  ///< groups of a column's elements that share a scale
+  ir::Tensor table_;                                ///< of codes of up to 4 bits, also of integers
+  int bits_ = 8;                                    ///< of a packed code
+  int64_t scaled_columns_ = 1, table_columns_ = 1;  ///< adjacent columns that share scales, or a table
+  int64_t most_values_ = 0;                         ///< beside the mask
 };
 
 }  // namespace moka::devices::cpu

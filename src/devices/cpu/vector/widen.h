@@ -5,17 +5,20 @@
 /// Widens packed integers and sparse float16 to floats, compiled once for each instruction set.
 namespace moka::devices::cpu::vector {
 
-/// A panel of integers, or of indices into tables: `depth` rows of `width` bytes, one to three vectors.
-struct BytePanel {
+/// Rows of a panel of integers, or of indices into tables: `depth` rows of `width` codes, one to three vectors.
+struct CodePanel {
   static constexpr int64_t kVectors = 3, kEntries = 16;  ///< vectors at most; entries of a table
   const uint8_t* codes;
-  bool is_signed;
+  int bits;  ///< of a code: 1, 2, 4 or 8. A byte holds the codes of 8 / bits rows, the first one in its lowest bits
+  bool is_signed;  ///< integers without tables
   int64_t depth, width;
-  int64_t first;                  ///< the number of row 0 among the rows that `scale` holds for
-  const float* scale;             ///< [group of rows][width]
-  const float* offset;            ///< like `scale`; nullptr: zeros
-  int64_t block;                  ///< rows that share scales
-  const float* tables[kVectors];  ///< of each vector of indices; the rest is ignored then. nullptr: integers
+  int64_t first;        ///< the number of row 0, a multiple of 8 / bits, among the rows that `scale` holds for
+  const float* scale;   ///< [group of rows][width]; nullptr: ones
+  const float* offset;  ///< like `scale`; nullptr: zeros
+  int64_t block;        ///< rows of a group
+  /// The table of each vector of indices; the rest is ignored. The entries repeat for indices of fewer than 4 bits.
+  /// nullptr: integers of 8 bits, which have scales.
+  const float* tables[kVectors];
 };
 
 /// Vectors of a panel whose elements other than zero are float16 values, in order. Bit i % 8 of byte i / 8 of the mask
@@ -29,8 +32,8 @@ struct MaskPanel {
 
 struct Widen {
   int64_t lanes;  ///< floats per vector
-  /// Writes (code - offset) * scale, or the entry of the table, of each element of the panel.
-  void (*bytes)(const BytePanel& panel, float* to);
+  /// Writes (v - offset) * scale of each element of the panel. v is its code, or its entry of the table.
+  void (*codes)(const CodePanel& panel, float* to);
   /// Null where the instruction set does not convert float16.
   void (*masked)(const MaskPanel& panel, float* to);
 };

@@ -121,7 +121,8 @@ class Vulkan final : public gpu::GpuDevice {
 }  // namespace
 
 const gpu::GpuDevice& device() {
-  static const Vulkan d(0);
+  // Kernels of models that live until the process ends refer to its features.
+  static const auto& d = *new Vulkan(0);
   return d;
 }
 

@@ -413,3 +413,26 @@ def test_a_shader_runs_on_a_gpu(tmp_path, layers):
     got = model.predict({"x": x})["y"]
     np.testing.assert_allclose(got, np.resize(table, x.shape) * x / (1 + np.exp(-0.5 * x)), rtol=1e-5, atol=1e-6)
     assert [o.kernel for o in model.explain().operations if o.type == "moka_registered"] == ["vulkan.registered"]
+
+
+def test_a_device_names_the_kinds_of_shaders_that_it_takes(tmp_path, layers):
+    @moka.register_layer("Swish")
+    class Swish:
+        def __init__(self, parameters):
+            pass
+
+        def evaluate(self, inputs, outputs):
+            outputs[0][...] = inputs[0]
+
+        def shader(self, input_shapes):
+            return {"code": {"msl": "kernel void swish() {}"}}
+
+    path = network(tmp_path / "m.mlmodel", {"x": (5, 30)}, {"y": (5, 30)}, "Swish", rank5=False)
+    with pytest.raises(moka.Error) as e:
+        moka.Model(path, device="vulkan", strict=True)
+    if "no GPU" in str(e.value):
+        pytest.skip(str(e.value))
+    assert "a shader of kind 'msl'; the device takes 'spirv' and 'glsl'" in str(e.value)
+    Swish.shader = lambda self, input_shapes: {"code": {"spirv": 7}}
+    with pytest.raises(moka.Error, match="shader, code 'spirv': expected str or bytes, got int"):
+        moka.Model(path, device="vulkan", strict=True)

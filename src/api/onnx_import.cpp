@@ -34,8 +34,16 @@ onnx::Options options_of(const OnnxImportOptions& given, const OnnxModel& model)
   out.shapes = given.shapes;
   out.lengths = given.lengths;
   out.absent = given.absent;
-  for (const auto& [name, array] : given.constants)
-    out.constants[name] = api::tensor_of(array, api::to_ir(array.type()));
+  for (const auto& [name, array] : given.constants) {
+    if (api::lacks_data(array))
+      throw Exception(ErrorKind::invalid_argument,
+                      cat("constant '", name, "': expected values, got a MultiArray without data"));
+    // The program outlives the caller's array.
+    ir::Tensor own =
+        api::unwrap(ir::Tensor::uninitialized(api::to_ir(array.type()), api::unwrap(ir::Shape::make(array.shape()))));
+    ir::copy_array(api::view_of(array), own.view());
+    out.constants[name] = std::move(own);
+  }
   for (const auto& [name, size] : given.dimensions)
     if (size < 1)
       throw Exception(ErrorKind::invalid_argument, cat("dimension '", name, "': expected 1 or more, got ", size));

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "api/build.h"
 #include "api/internal.h"
 #include "api/program_arguments.h"
 #include "api/program_impl.h"
@@ -278,15 +277,10 @@ void ProgramBuilder::save(const std::string& path, Overwrite overwrite) const { 
 
 Model ProgramBuilder::build(const ModelConfiguration& configuration) {
   impl_->check_outputs();
-  if (!impl_->described) {
-    Model model = Model::from_mil(mil(), configuration);
-    impl_ = std::make_unique<Impl>(impl_->opset);
-    return model;
-  }
-  const ir::Opset opset = impl_->opset;
-  const ModelSource finished(std::make_shared<ModelSource::Impl>(std::move(impl_)));
-  impl_ = std::make_unique<Impl>(opset);
-  return finished.load(configuration);
+  // Both copy the arrays that the program refers to.
+  Model model = impl_->described ? source().load(configuration) : Model::from_mil(mil(), configuration);
+  impl_ = std::make_unique<Impl>(impl_->opset);
+  return model;
 }
 
 }  // namespace moka

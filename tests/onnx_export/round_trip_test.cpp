@@ -10,6 +10,7 @@
 #include "moka/model.h"
 #include "moka/onnx_export.h"
 #include "moka/onnx_import.h"
+#include "moka/program.h"
 #include "onnx_export/round_trip_util.h"
 #include "temporary_folder.h"
 
@@ -186,6 +187,23 @@ TEST_F(OnnxRoundTrip, ClassifiersComeBack) {
     EXPECT_EQ(after.function().predicted_probabilities_name, before.function().predicted_probabilities_name) << name;
     EXPECT_EQ(after.description().class_labels, before.description().class_labels) << name;
   }
+}
+
+TEST_F(OnnxRoundTrip, ArraysMayChangeAfterTheImport) {
+  ProgramBuilder program;
+  const auto x = program.input("x", DataType::float32, {2}), y = program.input("y", DataType::float32, {2});
+  program.output(program.op("add", {{"x", x}, {"y", y}}), "sum");
+  program.save(path("m.mlpackage"));
+  export_onnx(path("m.mlpackage"), path("m.onnx"));
+  OnnxImportOptions options;
+  float fixed[] = {1, 2};
+  options.constants["y"] = MultiArray(fixed, DataType::float32, {2});
+  const OnnxImport made = import_onnx(path("m.onnx"), options);
+  fixed[0] = fixed[1] = 100;
+  const float given[] = {10, 20};
+  const Features out = made.source.load().predict({{"x", MultiArray::of(given, {2})}});
+  EXPECT_EQ(out.array("sum").at(0), 11);
+  EXPECT_EQ(out.array("sum").at(1), 22);
 }
 
 /// A program that is loaded as it was imported, and one that was written and read, give the same bits.

@@ -7,17 +7,6 @@
 
 namespace moka::import::nn {
 
-/// A name that MIL text accepts.
-std::string identifier(std::string_view name) {
-  std::string out;
-  for (char c : name) {
-    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    out.push_back(plain ? c : '_');
-  }
-  if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(out.begin(), '_');
-  return out;
-}
-
 bool Blob::is_ranked() const {
   const Value* v = form(Form::exact);
   return v == nullptr || v->type.is_ranked();

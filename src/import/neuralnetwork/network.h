@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "format/proto/neural_network.pb.h"
+#include "import/common/constants.h"
 #include "import/importer.h"
 #include "import/neuralnetwork/blob_sizes.h"
 #include "ir/program.h"
@@ -53,9 +54,6 @@ struct Blob {
   /// The dimensions before the last three.
   std::vector<Dim> lead() const;
 };
-
-/// `name` without the characters that MIL text does not allow in names.
-std::string identifier(std::string_view name);
 
 std::vector<Dim> dims_of(Value* v);  ///< precondition: ranked
 /// A tensor of that rank whose sizes are unknown.

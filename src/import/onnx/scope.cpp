@@ -89,19 +89,4 @@ void Scope::run(const format::onnx::Node& node) {
   }
 }
 
-const Tensor* constant_of(const Value* v) {
-  const ir::Constant* c = v->constant();
-  return c != nullptr && c->type.is_tensor() ? &c->tensor : nullptr;
-}
-
-std::string identifier(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    out.push_back(plain ? c : '_');
-  }
-  if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(out.begin(), '_');
-  return out;
-}
-
 }  // namespace moka::import::onnx

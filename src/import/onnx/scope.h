@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "format/onnx/read.h"
+#include "import/common/constants.h"
+#include "import/common/expressions.h"
+#include "import/common/failure.h"
 #include "import/onnx/import.h"
-#include "ir/program.h"
 
 namespace moka::import::onnx {
 
@@ -19,30 +21,6 @@ using ir::NamedArg;
 using ir::Shape;
 using ir::Tensor;
 using ir::Value;
-
-/// Thrown while a node is imported; import_model returns the error.
-struct Failure {
-  Error error;
-};
-template <class... Args>
-[[noreturn]] void refuse(ErrorCode code, const Args&... args) {
-  throw Failure{fail(code, args...)};
-}
-template <class T>
-T need(Result<T> result) {
-  if (!result.ok()) throw Failure{std::move(result).error()};
-  return std::move(result).value();
-}
-inline void need(Status status) {
-  if (!status.ok()) throw Failure{std::move(status).error()};
-}
-
-/// What is known of an element of a vector of sizes while importing.
-struct Size {
-  bool known = false;
-  int64_t value = 0;
-  int64_t symbol = ir::kAnyDim;  ///< the unknown dimension that it equals; kAnyDim: none
-};
 
 /// The labels of a classifier: those of which `index` chooses one, or those that belong to the elements of `scores`.
 struct Labels {
@@ -68,7 +46,7 @@ struct Context {
   const format::onnx::ModelFile& file;
   const Options& options;
   std::vector<std::string> remarks;
-  std::unordered_map<const Value*, std::vector<Size>> sizes;  ///< of integer vectors and scalars
+  KnownSizes sizes;
   int64_t next_symbol = ir::kAnyDim - 1;
   int depth = 0;
   int64_t nodes = 0;  ///< imported so far, those of repeated bodies each time
@@ -109,22 +87,11 @@ class Scope {
   std::unordered_map<std::string, Item> items_;
 };
 
-/// `name` with only the characters that MIL allows.
-std::string identifier(std::string_view name);
-
 /// The element type of MIL in which values of an ONNX type are computed: fp32, fp16, int32 or bool. Refuses strings,
 /// complex numbers and the like.
 DType computed_as(DataType type);
 /// A tensor of ONNX with its own element type. int2 becomes int8.
 Tensor tensor_of(const format::onnx::Tensor& t, const format::onnx::ModelFile& file);
 Tensor tensor_of(const format::onnx::SparseTensor& t, const format::onnx::ModelFile& file);
-/// The tensor in the type that its values are computed as. Refuses integers that do not fit into int32, but for the
-/// largest and smallest of int64, which stand for "no limit".
-Tensor computed(const Tensor& t, std::string_view name);
-/// Any numbers as integers. Precondition: not strings.
-std::vector<int64_t> integers_of(const Tensor& t);
-Tensor converted(const Tensor& t, DType type);
-/// Whether the value is a constant, and its tensor.
-const Tensor* constant_of(const Value* v);
 
 }  // namespace moka::import::onnx

@@ -19,16 +19,6 @@ std::vector<Item> inlined(const Node& n, const Graph& graph, const std::vector<I
 /// One tensor of the slices along a new axis. Precondition: there is one.
 Item stacked(const Node& n, const std::vector<Item>& items, int64_t axis);
 
-/// Runs `fill` in a block and turns what it throws into an error, which the builder passes on.
-template <class Fill>
-Result<std::vector<Value*>> guarded(const Fill& fill) {
-  try {
-    return fill();
-  } catch (Failure& f) {
-    return std::move(f.error);
-  }
-}
-
 /// Appends a while_loop that carries `vars`, in its blocks as values of `types`, which have sizes that change unknown;
 /// empty: the types of the values. `fill` returns the outputs of block 0, the condition, and block 1, the
 /// body, given the values that the block carries.

@@ -1,7 +1,5 @@
 #include <cstring>
-#include <limits>
 
-#include "base/half.h"
 #include "import/onnx/scope.h"
 
 namespace moka::import::onnx {
@@ -43,10 +41,6 @@ Tensor widened_int2(const Bytes& bytes, const Shape& shape) {
     values[i] = static_cast<int8_t>(v < 2 ? static_cast<int>(v) : static_cast<int>(v) - 4);
   }
   return out;
-}
-
-bool is_no_limit(int64_t v) {
-  return v == std::numeric_limits<int64_t>::max() || v == std::numeric_limits<int64_t>::min();
 }
 
 }  // namespace
@@ -125,50 +119,6 @@ Tensor tensor_of(const format::onnx::SparseTensor& t, const format::onnx::ModelF
       ir::store_f64(out.view(), to, ir::load_f64(values.view(), i));
     else
       ir::store_i64(out.view(), to, ir::load_i64(values.view(), i));
-  }
-  return out;
-}
-
-std::vector<int64_t> integers_of(const Tensor& t) {
-  std::vector<int64_t> out(static_cast<size_t>(t.count()));
-  for (size_t i = 0; i < out.size(); ++i)
-    out[i] = ir::is_float(t.dtype()) ? static_cast<int64_t>(ir::load_f64(t.view(), static_cast<int64_t>(i)))
-                                     : ir::load_i64(t.view(), static_cast<int64_t>(i));
-  return out;
-}
-
-Tensor converted(const Tensor& t, DType type) {
-  if (t.dtype() == type) return t;
-  Tensor out = need(Tensor::uninitialized(type, t.shape()));
-  const ir::TensorView from = t.view(), to = out.view();
-  if (t.dtype() == DType::fp16 && type == DType::fp32) {
-    half_to_float(from.as<uint16_t>(), to.as<float>(), static_cast<size_t>(t.count()));
-    return out;
-  }
-  const bool floats = ir::is_float(t.dtype()) || ir::is_float(type);
-  for (int64_t i = 0; i < t.count(); ++i) {
-    if (floats)
-      ir::store_f64(to, i, ir::load_f64(from, i));
-    else
-      ir::store_i64(to, i, ir::load_i64(from, i));
-  }
-  return out;
-}
-
-Tensor computed(const Tensor& t, std::string_view name) {
-  const DType from = t.dtype();
-  if (from == DType::fp32 || from == DType::fp16 || from == DType::int32 || from == DType::boolean) return t;
-  if (from == DType::string) refuse(ErrorCode::unsupported, "constant '", name, "': Core ML has no tensors of strings");
-  if (ir::is_float(from)) return converted(t, DType::fp32);
-  Tensor out = need(Tensor::uninitialized(DType::int32, t.shape()));
-  const auto to = out.mut<int32_t>();
-  constexpr int64_t most = std::numeric_limits<int32_t>::max(), least = std::numeric_limits<int32_t>::min();
-  for (size_t i = 0; i < to.size(); ++i) {
-    const int64_t v = ir::load_i64(t.view(), static_cast<int64_t>(i));
-    const bool fits = v >= least && v <= most;
-    if (!fits && !(from == DType::int64 && is_no_limit(v)))
-      refuse(ErrorCode::unsupported, "constant '", name, "': ", v, " does not fit into int32, the integers of Core ML");
-    to[i] = static_cast<int32_t>(v > most ? most : v < least ? least : v);
   }
   return out;
 }

@@ -1,5 +1,5 @@
+#include "import/common/sampler.h"
 #include "import/onnx/operators/window.h"
-#include "import/onnx/sampler.h"
 
 /// Operators that sample an image in regions that are computed.
 namespace moka::import::onnx {

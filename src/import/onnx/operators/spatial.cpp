@@ -1,6 +1,7 @@
 #include <cmath>
 
-#include "import/onnx/sampler.h"
+#include "import/common/sampler.h"
+#include "import/onnx/node.h"
 
 /// Operators that sample an image at computed positions.
 namespace moka::import::onnx {

@@ -1,22 +1,29 @@
 #include <algorithm>
 
-#include "import/onnx/node.h"
+#include "import/common/constants.h"
+#include "import/common/expressions.h"
 
 /// Finds constant parts of sizes that the graph computes.
-namespace moka::import::onnx {
+namespace moka::import {
+
+using ir::DType;
+using ir::Shape;
+using ir::Tensor;
+using ir::Value;
+
 namespace {
 
 Size size_of_dim(int64_t d) { return d >= 0 ? Size{true, d} : Size{false, 0, d}; }
 
 }  // namespace
 
-std::vector<Size> Node::sizes_of(const Value* v) const {
+std::vector<Size> Expressions::sizes_of(const Value* v) const {
   if (const Tensor* t = constant_of(v); t != nullptr && t->dtype() != DType::string) {
     std::vector<Size> out;
     for (const int64_t x : integers_of(*t)) out.push_back({true, x});
     return out;
   }
-  if (const auto it = scope.context.sizes.find(v); it != scope.context.sizes.end()) return it->second;
+  if (const auto it = sizes_.find(v); it != sizes_.end()) return it->second;
   if (!v->type.is_ranked() || v->type.rank() > 1) return {};
   if (v->type.rank() == 0) return {Size{}};
   const int64_t n = v->type.shape()[0];
@@ -24,7 +31,7 @@ std::vector<Size> Node::sizes_of(const Value* v) const {
   return std::vector<Size>(static_cast<size_t>(n));
 }
 
-Value* Node::shape_of(Value* x) const {
+Value* Expressions::shape_of(Value* x) const {
   if (x->type.is_ranked() && x->type.is_concrete()) return integers_constant(x->type.shape().to_vector());
   Value* v = op("shape", {{"x", x}});
   if (!x->type.is_ranked()) return v;
@@ -34,7 +41,7 @@ Value* Node::shape_of(Value* x) const {
   return v;
 }
 
-Value* Node::size_of(Value* x, int axis) const {
+Value* Expressions::size_of(Value* x, int axis) const {
   const int64_t d = x->type.shape()[axis];
   if (d >= 0) return constant(Tensor::scalar_i64(DType::int32, d));
   Value* one = op("gather", {{"x", shape_of(x)}, {"indices", axis}, {"axis", 0}});
@@ -42,7 +49,7 @@ Value* Node::size_of(Value* x, int axis) const {
   return one;
 }
 
-Value* Node::reshape(Value* x, Value* shape, const std::vector<Size>& sizes) const {
+Value* Expressions::reshape(Value* x, Value* shape, const std::vector<Size>& sizes) const {
   std::vector<int64_t> dims;
   size_t unknown = 0, rest = 0;
   for (const Size& s : sizes) {
@@ -84,10 +91,10 @@ Value* Node::reshape(Value* x, Value* shape, const std::vector<Size>& sizes) con
     declared.shape().push_back(s.known && s.value >= 0 ? s.value : ir::kAnyDim);
   }
   ir::OpSpec spec{"reshape", {{"x", x}, {"shape", shape}}, name("reshape"), {}, {declared}};
-  Value* v = need(scope.builder.append(std::move(spec)))->output();
+  Value* v = need(builder_.append(std::move(spec)))->output();
   for (size_t i = 0; i < sizes.size(); ++i)
     if (int64_t& d = v->type.shape()[static_cast<int>(i)]; d == ir::kAnyDim && !sizes[i].known) d = sizes[i].symbol;
   return v;
 }
 
-}  // namespace moka::import::onnx
+}  // namespace moka::import

@@ -1,12 +1,17 @@
-#include "import/onnx/sampler.h"
+#include "import/common/sampler.h"
 
-namespace moka::import::onnx {
+namespace moka::import {
 
-Value* clamped(const Node& n, Value* x, double low, double high) {
+using ir::DType;
+using ir::Shape;
+using ir::Tensor;
+using ir::Value;
+
+Value* clamped(const Expressions& n, Value* x, double low, double high) {
   return n.op("clip", {{"x", x}, n.arg("alpha", low, x), n.arg("beta", high, x)});
 }
 
-Value* reflected(const Node& n, Value* x, int64_t size, bool align) {
+Value* reflected(const Expressions& n, Value* x, int64_t size, bool align) {
   const double low = align ? 0 : -0.5, high = align ? static_cast<double>(size) - 1 : static_cast<double>(size) - 0.5;
   const double range = high - low;
   if (range <= 0) return n.mul(x, 0.0);
@@ -19,7 +24,7 @@ Value* reflected(const Node& n, Value* x, int64_t size, bool align) {
 namespace {
 
 /// The elements at whole positions, one vector of positions per axis, each [batch, points]: [batch, channels, points].
-Value* fetch(const Node& n, const Sampler& s, std::vector<Value*> at) {
+Value* fetch(const Expressions& n, const Sampler& s, std::vector<Value*> at) {
   Value* inside = nullptr;
   Value* index = nullptr;
   for (size_t a = 0; a < at.size(); ++a) {
@@ -49,7 +54,7 @@ double cubic(double a, int k, int power) {
 }
 
 /// Weights of the neighbors of a position along an axis, with the distance of its lower neighbor.
-std::vector<std::pair<Value*, Value*>> neighbors(const Node& n, Value* p, const std::string& mode) {
+std::vector<std::pair<Value*, Value*>> neighbors(const Expressions& n, Value* p, const std::string& mode) {
   if (mode == "nearest") return {{n.unary("round", p), nullptr}};
   Value* low = n.unary("floor", p);
   Value* t = n.sub(p, low);
@@ -66,7 +71,7 @@ std::vector<std::pair<Value*, Value*>> neighbors(const Node& n, Value* p, const 
 
 }  // namespace
 
-std::vector<Value*> weighted_neighbors(const Node& n, const Sampler& s, const std::vector<Value*>& positions,
+std::vector<Value*> weighted_neighbors(const Expressions& n, const Sampler& s, const std::vector<Value*>& positions,
                                        const std::string& mode) {
   std::vector<std::vector<std::pair<Value*, Value*>>> axes;
   for (Value* p : positions) axes.push_back(neighbors(n, p, mode));
@@ -94,11 +99,11 @@ std::vector<Value*> weighted_neighbors(const Node& n, const Sampler& s, const st
   return out;
 }
 
-Value* sampled(const Node& n, const Sampler& s, const std::vector<Value*>& positions, const std::string& mode) {
+Value* sampled(const Expressions& n, const Sampler& s, const std::vector<Value*>& positions, const std::string& mode) {
   const std::vector<Value*> all = weighted_neighbors(n, s, positions, mode);
   Value* total = all[0];
   for (size_t i = 1; i < all.size(); ++i) total = n.add(total, all[i]);
   return total;
 }
 
-}  // namespace moka::import::onnx
+}  // namespace moka::import

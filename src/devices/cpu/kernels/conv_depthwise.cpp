@@ -100,6 +100,65 @@ DepthwiseBlocking blocking_of(const Window& w, const ir::Shape& x, int64_t out, 
   return p;
 }
 
+struct PackedDepthwise {
+  std::shared_ptr<const std::byte> weights;
+  std::vector<OddTap> odd;
+  const float* data() const { return reinterpret_cast<const float*>(weights.get()); }
+};
+
+/// What the kernel needs when it runs.
+struct DepthwiseRun {
+  DepthwiseBlocking p;
+  ir::Shape y;
+  size_t in;
+  int bias, addend;
+  std::vector<Activation> after;
+  std::optional<Limits> limits;
+  bool moves_zero;  ///< the limits exclude zero, which the padding of channels must stay
+  std::shared_ptr<const PackedDepthwise> packed;
+
+  Status operator()(const KernelArgs& args) const;
+};
+
+Status DepthwiseRun::operator()(const KernelArgs& args) const {
+  constexpr int64_t kFits = 4096;  // floats of the result that stay in the L1 cache until the epilogues are applied
+  const int64_t block = depthwise().block, line = p.across.out * block;
+  const int64_t most = std::max<int64_t>(1, kFits / line);
+  auto* all = args.out[0].as<float>();
+  for (int64_t t = args.begin; t < args.end; t++) {
+    const auto [plane, top, end] = p.tiles.at(t);
+    const int64_t group = plane % p.groups;
+    const auto start = bias_of_group(data_of(args, bias), group, p.channels);
+    vector::Depthwise::Call call;
+    call.down = p.down;
+    call.across = p.across;
+    call.group = p.mixed;
+    const int64_t plane_size = p.down.in * p.across.in * block;
+    call.x = args.in[in].as<float>() + plane * plane_size;
+    if (p.repeat > 1) {
+      const int64_t first = std::clamp<int64_t>(top * p.down.stride - p.down.pad, 0, p.down.in);
+      const int64_t reach = (end - 1) * p.down.stride - p.down.pad + (p.down.taps - 1) * p.down.dilation + 1;
+      const float* image = args.in[in].as<float>() + plane / p.groups * p.in_groups * plane_size;
+      repeat_channels(p, image, group, first, std::clamp(reach, first, p.down.in), args.own<float>());
+      call.x = args.own<float>();
+    }
+    call.weight = packed->data() + group * p.weights_of_channel() * block;
+    call.bias = start.data();
+    call.limits = limits ? limits->data() : nullptr;
+    for (call.top = top; call.top < end; call.top = call.bottom) {
+      call.bottom = std::min(call.top + most, end);
+      call.y = all + (plane * p.down.out + call.top) * line;
+      depthwise().rows(call);
+      for (const OddTap& odd : packed->odd)
+        if (odd.group == group) spoil_padding(p, call, odd);
+      if (addend < 0 && after.empty() && !moves_zero) continue;
+      const int64_t at = call.y - all;
+      finish_blocked(y, data_of(args, addend), after, all, at, at + (call.bottom - call.top) * line);
+    }
+  }
+  return {};
+}
+
 Match match_depthwise(const MatchCall& given) {
   if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(given.call);
@@ -119,12 +178,7 @@ Match match_depthwise(const MatchCall& given) {
   std::optional<Limits> limits;
   if (addend < 0) limits = take_limits(after);
   const bool moves_zero = limits && ((*limits)[0] > 0 || (*limits)[1] < 0) && has_padding(y, blocked());
-  struct Packed {
-    std::shared_ptr<const std::byte> weights;
-    std::vector<OddTap> odd;
-    const float* data() const { return reinterpret_cast<const float*>(weights.get()); }
-  };
-  auto packed = std::make_shared<Packed>();
+  auto packed = std::make_shared<PackedDepthwise>();
   KernelChoice c;
   c.kernel = "cpu.conv.depthwise";
   if (mixed > 1) c.note = cat("groups of ", mixed);
@@ -150,44 +204,8 @@ Match match_depthwise(const MatchCall& given) {
     packed->odd = odd_taps(p, packed->data());
     return {};
   };
-  c.run = [=](const KernelArgs& args) -> Status {
-    constexpr int64_t kFits = 4096;  // floats of the result that stay in the L1 cache until the epilogues are applied
-    const int64_t block = depthwise().block, line = p.across.out * block;
-    const int64_t most = std::max<int64_t>(1, kFits / line);
-    auto* all = args.out[0].as<float>();
-    for (int64_t t = args.begin; t < args.end; t++) {
-      const auto [plane, top, end] = p.tiles.at(t);
-      const int64_t group = plane % p.groups;
-      const auto start = bias_of_group(data_of(args, bias), group, p.channels);
-      vector::Depthwise::Call call;
-      call.down = p.down;
-      call.across = p.across;
-      call.group = p.mixed;
-      const int64_t plane_size = p.down.in * p.across.in * block;
-      call.x = args.in[in].as<float>() + plane * plane_size;
-      if (p.repeat > 1) {
-        const int64_t first = std::clamp<int64_t>(top * p.down.stride - p.down.pad, 0, p.down.in);
-        const int64_t reach = (end - 1) * p.down.stride - p.down.pad + (p.down.taps - 1) * p.down.dilation + 1;
-        const float* image = args.in[in].as<float>() + plane / p.groups * p.in_groups * plane_size;
-        repeat_channels(p, image, group, first, std::clamp(reach, first, p.down.in), args.own<float>());
-        call.x = args.own<float>();
-      }
-      call.weight = packed->data() + group * p.weights_of_channel() * block;
-      call.bias = start.data();
-      call.limits = limits ? limits->data() : nullptr;
-      for (call.top = top; call.top < end; call.top = call.bottom) {
-        call.bottom = std::min(call.top + most, end);
-        call.y = all + (plane * p.down.out + call.top) * line;
-        depthwise().rows(call);
-        for (const OddTap& odd : packed->odd)
-          if (odd.group == group) spoil_padding(p, call, odd);
-        if (addend < 0 && after.empty() && !moves_zero) continue;
-        const int64_t at = call.y - all;
-        finish_blocked(y, data_of(args, addend), after, all, at, at + (call.bottom - call.top) * line);
-      }
-    }
-    return {};
-  };
+  c.run = [run = DepthwiseRun{p, y, in, bias, addend, std::move(after), limits, moves_zero, packed}](
+              const KernelArgs& args) { return run(args); };
   return Match::yes(std::move(c));
 }
 

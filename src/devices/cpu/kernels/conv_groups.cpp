@@ -102,6 +102,43 @@ void gather(const GroupBlocking& p, const float* image, int64_t group, int64_t t
   }
 }
 
+GroupBlocking group_blocking_of(const Window& w, const ir::Shape& x, const ir::Shape& y, int threads) {
+  const int64_t block = channel_block();
+  GroupBlocking p{};
+  p.w = w;
+  p.images = x[0];
+  p.in = x[1] / w.groups;
+  p.out = y[1] / w.groups;
+  p.gemm = p.out <= vector::gemm().panel ? &vector::gemm() : &vector::gemm_for(p.out);
+  p.unit_groups = std::min(w.groups, std::lcm(p.out, block) / p.out);
+  p.bands = std::min<int64_t>(w.out[0], threads == 1 ? 1 : std::max<int64_t>(1, 4 * threads / (p.images * p.units())));
+  return p;
+}
+
+/// One row of a group's output in `image`, from its gathered lines. `added`: an image to add, or nullptr. `sums` has
+/// room for the row.
+void compute_row(const GroupBlocking& p, const float* lines, const float* panels, const float* bias, int64_t group,
+                 int64_t row, const float* added, std::span<const Activation> after, float* sums, float* image) {
+  const Window& w = p.w;
+  const int64_t block = channel_block();
+  for (int64_t kh = 0; kh < w.kernel[0]; kh++)
+    p.gemm->multiply(lines + kh * w.dilations[0] * p.columns() * p.in, w.strides[1] * p.in,
+                     panels + kh * p.panel_floats(), w.out[1], p.padded(), p.line_depth(), sums, p.padded(),
+                     kh == 0 ? bias : nullptr, kh > 0);
+  const auto each_place = [&](auto f) {
+    each_segment(group * p.out, p.out, [&](int64_t o, int64_t which, int64_t lane, int64_t n) {
+      const int64_t at = ((which * w.out[0] + row) * w.out[1]) * block + lane;
+      for (int64_t j = 0; j < w.out[1]; j++) f(sums + j * p.padded() + o, at + j * block, n);
+    });
+  };
+  if (added != nullptr)
+    each_place([&](float* sum, int64_t at, int64_t n) {
+      for (int64_t i = 0; i < n; i++) sum[i] += added[at + i];
+    });
+  apply_all(after, sums, w.out[1] * p.padded());
+  each_place([&](const float* sum, int64_t at, int64_t n) { copy_lanes(sum, image + at, n); });
+}
+
 Match match_groups(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(m.call);
@@ -113,15 +150,7 @@ Match match_groups(const MatchCall& m) {
   if (!m.is_constant("weight")) return Match::no("weights that are not constant");
   const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();
   const int64_t block = channel_block();
-  GroupBlocking p{};
-  p.w = w;
-  p.images = x[0];
-  p.in = x[1] / w.groups;
-  p.out = y[1] / w.groups;
-  p.gemm = p.out <= vector::gemm().panel ? &vector::gemm() : &vector::gemm_for(p.out);
-  p.unit_groups = std::min(w.groups, std::lcm(p.out, block) / p.out);
-  p.bands =
-      std::min<int64_t>(w.out[0], m.threads == 1 ? 1 : std::max<int64_t>(1, 4 * m.threads / (p.images * p.units())));
+  const GroupBlocking p = group_blocking_of(w, x, y, m.threads);
   if (!m.asked) {
     if (p.in % block == 0 && p.out % block == 0) return Match::no("whole blocks are faster");
     if (lies_in_blocks(*window, x[1], y[1])) return Match::no("groups inside a block");
@@ -161,24 +190,9 @@ Match match_groups(const MatchCall& m) {
         std::fill_n(start, p.padded(), 0.0f);
         if (biases != nullptr) std::copy_n(biases + group * p.out, p.out, start);
         const float* panels = weights->data() + group * w.kernel[0] * p.panel_floats();
-        for (int64_t row = top; row < bottom; row++) {
-          for (int64_t kh = 0; kh < w.kernel[0]; kh++)
-            p.gemm->multiply(lines + ((row - top) * w.strides[0] + kh * w.dilations[0]) * p.columns() * p.in,
-                             w.strides[1] * p.in, panels + kh * p.panel_floats(), w.out[1], p.padded(), p.line_depth(),
-                             sums, p.padded(), kh == 0 ? start : nullptr, kh > 0);
-          auto each_place = [&](auto f) {
-            each_segment(group * p.out, p.out, [&](int64_t o, int64_t which, int64_t lane, int64_t n) {
-              const int64_t at = ((which * w.out[0] + row) * w.out[1]) * block + lane;
-              for (int64_t j = 0; j < w.out[1]; j++) f(sums + j * p.padded() + o, at + j * block, n);
-            });
-          };
-          if (more != nullptr)
-            each_place([&](float* sum, int64_t at, int64_t n) {
-              for (int64_t i = 0; i < n; i++) sum[i] += more[at + i];
-            });
-          apply_all(after, sums, w.out[1] * p.padded());
-          each_place([&](const float* sum, int64_t at, int64_t n) { copy_lanes(sum, to + at, n); });
-        }
+        for (int64_t row = top; row < bottom; row++)
+          compute_row(p, lines + (row - top) * w.strides[0] * p.columns() * p.in, panels, start, group, row, more,
+                      after, sums, to);
       }
       if (unit + 1 == p.units() && has_padding(y, blocked()))
         for (int64_t row = top; row < bottom; row++) {

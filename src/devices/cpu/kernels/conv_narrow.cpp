@@ -66,6 +66,46 @@ void take_lines(const NarrowBlocking& p, const float* x, int64_t first, int64_t 
   }
 }
 
+/// Adds the products of a row of outputs of one group of channels to `sums`, [outputs, width]. `first`: the line of the
+/// input that the row begins at, in the rings `lines`. `weights`: those of the group.
+void add_products(const NarrowBlocking& p, const float* weights, int64_t first, const float* lines, float* sums) {
+  for (int64_t g = 0; g < p.in_groups; g++) {
+    const float* some[16 * kMostNarrowHeight];
+    int64_t n = 0;
+    for (int64_t ch = g * p.block(); ch < g * p.block() + p.depth(g); ch++)
+      for (int64_t k = 0; k < p.w.kernel[0]; k++)
+        some[n++] = lines + (ch * p.ring() + p.slot(first + k * p.w.dilations[0])) * p.line;
+    const int64_t some_lines = std::max<int64_t>(1, kMostSummed / p.w.kernel[1]);
+    for (int64_t part = 0; part < p.parts; part++) {
+      const int64_t first_out = p.first_out(part), outs = p.first_out(part + 1) - first_out;
+      const float* w_group = weights + (first_out * p.in + g * p.block() * outs) * p.w.taps();
+      for (int64_t i = 0; i < n; i += some_lines)
+        narrow().add(some + i, std::min(some_lines, n - i), p.w.kernel[1], p.w.dilations[1],
+                     w_group + i * p.w.kernel[1] * outs, outs, p.width, sums + first_out * p.width, p.width);
+    }
+  }
+}
+
+/// `images`: of one group of `in` to `out` channels each.
+NarrowBlocking narrow_blocking_of(const Window& w, int64_t images, int64_t in, int64_t out, bool is_blocked,
+                                  int threads) {
+  NarrowBlocking p{};
+  p.w = w;
+  p.blocked = is_blocked;
+  p.images = images;
+  p.in = in;
+  p.out = out;
+  p.in_groups = (p.in + p.block() - 1) / p.block();
+  p.parts = (p.out + narrow().most - 1) / narrow().most;
+  const int64_t lanes = narrow().lanes;
+  p.width = (w.out[1] + lanes - 1) / lanes * lanes;
+  p.line = (p.width + w.extent(1) - 1 + lanes - 1) / lanes * lanes;
+  constexpr int64_t kRows = 32;
+  p.bands = std::max((w.out[0] + kRows - 1) / kRows,
+                     std::min<int64_t>(threads == 1 || images >= 4 * threads ? 1 : 2 * threads, w.out[0]));
+  return p;
+}
+
 Match match_narrow(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(m.call);
@@ -81,21 +121,8 @@ Match match_narrow(const MatchCall& m) {
                     : in_group % channel_block() == 0 && out_group % channel_block() == 0)
     return Match::no("whole blocks are faster");
   if (lies_in_blocks(*window, x[1], y[1])) return Match::no("groups inside a block");
-  NarrowBlocking p{};
-  p.w = w;
-  p.blocked = w.groups == 1 && layout_of(m, "x") == blocked();
-  p.images = images;
-  p.in = in_group;
-  p.out = out_group;
-  p.in_groups = (p.in + p.block() - 1) / p.block();
-  p.parts = (p.out + narrow().most - 1) / narrow().most;
-  const int64_t lanes = narrow().lanes;
-  p.width = (w.out[1] + lanes - 1) / lanes * lanes;
-  p.line = (p.width + w.extent(1) - 1 + lanes - 1) / lanes * lanes;
-  constexpr int64_t kRows = 32;
-  p.bands = std::max((w.out[0] + kRows - 1) / kRows,
-                     std::min<int64_t>(m.threads == 1 || images >= 4 * m.threads ? 1 : 2 * m.threads, w.out[0]));
-
+  const NarrowBlocking p =
+      narrow_blocking_of(w, images, in_group, out_group, w.groups == 1 && layout_of(m, "x") == blocked(), m.threads);
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
   KernelChoice c;
@@ -126,21 +153,7 @@ Match match_narrow(const MatchCall& m) {
         taken = last;
         for (int64_t o = 0; o < p.out; o++)
           std::fill_n(sums + o * p.width, p.width, biases == nullptr ? 0.0f : biases[first_of_group + o]);
-        for (int64_t g = 0; g < p.in_groups; g++) {
-          const float* some[16 * kMostNarrowHeight];
-          int64_t n = 0;
-          for (int64_t ch = g * p.block(); ch < g * p.block() + p.depth(g); ch++)
-            for (int64_t k = 0; k < p.w.kernel[0]; k++)
-              some[n++] = lines + (ch * p.ring() + p.slot(first + k * p.w.dilations[0])) * p.line;
-          const int64_t some_lines = std::max<int64_t>(1, kMostSummed / p.w.kernel[1]);
-          for (int64_t part = 0; part < p.parts; part++) {
-            const int64_t first_out = p.first_out(part), outs = p.first_out(part + 1) - first_out;
-            const float* w_group = packed + ((first_of_group + first_out) * p.in + g * p.block() * outs) * p.w.taps();
-            for (int64_t i = 0; i < n; i += some_lines)
-              narrow().add(some + i, std::min(some_lines, n - i), p.w.kernel[1], p.w.dilations[1],
-                           w_group + i * p.w.kernel[1] * outs, outs, p.width, sums + first_out * p.width, p.width);
-          }
-        }
+        add_products(p, packed + first_of_group * p.in * p.w.taps(), first, lines, sums);
         for (int64_t o = 0; o < p.out; o++) {
           const int64_t at = ((image * p.out + o) * p.w.out[0] + row) * p.w.out[1];
           std::copy_n(sums + o * p.width, p.w.out[1], all + at);

@@ -138,6 +138,29 @@ void multiply(const PerTapBlocking& p, const float* x, const float* weights, int
   }
 }
 
+PerTapBlocking per_tap_blocking_of(const Window& w, const ir::Shape& x, const ir::Shape& y) {
+  const int64_t block = channel_block();
+  PerTapBlocking p{};
+  p.w = w;
+  p.images = x[0];
+  p.in = x[1];
+  p.out = y[1];
+  p.in_groups = (p.in + block - 1) / block;
+  p.out_groups = (p.out + block - 1) / block;
+  for (int axis = 0; axis < 2; axis++) p.reach[axis] = reach_of(w, axis);
+  return p;
+}
+
+/// Divides the rows of an output among chunks, and the input channels.
+void choose_chunks(PerTapBlocking& p, bool expands) {
+  // Bytes of sums that stay in the cache. Weights are expanded again for each chunk, so these are larger.
+  const int64_t fits = expands ? 1 << 20 : 192 << 10;
+  p.rows = std::clamp<int64_t>(fits / static_cast<int64_t>(sizeof(float)) / (p.w.out[1] * gemm().panel), 1, p.w.out[0]);
+  p.chunks = (p.w.out[0] + p.rows - 1) / p.rows;
+  p.rows = (p.w.out[0] + p.chunks - 1) / p.chunks;
+  p.at_once = groups_at_once(p, expands);
+}
+
 Match match(const MatchCall& m, std::string_view name, bool expands) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(m.call);
@@ -149,24 +172,12 @@ Match match(const MatchCall& m, std::string_view name, bool expands) {
   const ir::Shape &x = m.call.shape("x"), y = m.outputs[0].shape();
   const int64_t block = channel_block();
   if (x[1] < block || y[1] < block) return Match::no("few channels");
-  PerTapBlocking p{};
-  p.w = w;
-  p.images = x[0];
-  p.in = x[1];
-  p.out = y[1];
-  p.in_groups = (p.in + block - 1) / block;
-  p.out_groups = (p.out + block - 1) / block;
-  for (int axis = 0; axis < 2; axis++) p.reach[axis] = reach_of(w, axis);
+  PerTapBlocking p = per_tap_blocking_of(w, x, y);
   const double share = inside(p);
   const auto stored = expands ? m.stored_in_any_format(m.call.arg_index("weight")) : std::nullopt;
   if (expands && (!stored || stored->is_half)) return Match::no("weights that the file does not store in one piece");
   if (!m.asked && ((w.dilations[0] == 1 && w.dilations[1] == 1) || share > 0.8)) return Match::no("little padding");
-  // Bytes of sums that stay in the cache. Weights are expanded again for each chunk, so these are larger.
-  const int64_t fits = expands ? 1 << 20 : 192 << 10;
-  p.rows = std::clamp<int64_t>(fits / static_cast<int64_t>(sizeof(float)) / (w.out[1] * gemm().panel), 1, w.out[0]);
-  p.chunks = (w.out[0] + p.rows - 1) / p.rows;
-  p.rows = (w.out[0] + p.chunks - 1) / p.chunks;
-  p.at_once = groups_at_once(p, expands);
+  choose_chunks(p, expands);
   const int64_t sums_count = p.rows * w.out[1] * gemm().panel,
                 expanded_count = expands ? p.at_once * block * p.taps() * gemm().panel : 0,
                 lines_count = expands ? block * block * p.taps() : 0;

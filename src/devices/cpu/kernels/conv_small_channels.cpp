@@ -116,6 +116,80 @@ SmallChannelsBlocking small_channels_blocking_of(const Window& w, const ir::Shap
   return p;
 }
 
+/// What the kernel needs when it runs.
+struct SmallChannelsRun {
+  SmallChannelsBlocking p;
+  ir::Shape y;
+  size_t in;
+  int bias, addend;
+  std::vector<Activation> after;
+  std::optional<Limits> limits;
+  std::shared_ptr<const PackedFloats> weights;
+
+  Status operator()(const KernelArgs& args) const;
+
+ private:
+  /// Where each tap of a row reads `x`.
+  int64_t* taps_of(const KernelArgs& args) const {
+    return reinterpret_cast<int64_t*>(args.own(args.thread) + p.scratch()) - p.taps();
+  }
+  /// A panel of output channels from `column` on. `row` counts the rows of all slices.
+  void compute_row(const KernelArgs& args, const float* x, int64_t image, int64_t row, int64_t column) const;
+};
+
+void SmallChannelsRun::compute_row(const KernelArgs& args, const float* x, int64_t image, int64_t row,
+                                   int64_t column) const {
+  const int64_t block = small_channels().block, line = p.across.out * block, plane = p.deep.out * p.down.out * line;
+  const int64_t* taps = taps_of(args);
+  auto* all = args.out[0].as<float>();
+  const auto* packed = weights->data();
+  std::array<float, kMostChannelsPanel> of_panel{};
+  vector::SmallChannels::Call call;
+  call.width = p.width(column);
+  call.used = std::min(call.width, p.out - column);
+  if (bias >= 0) std::copy_n(data_of(args, bias) + column, call.used, of_panel.begin());
+  call.stride = p.across.stride;
+  call.y_step = plane;
+  for (int64_t first = 0; first < p.across.out; first += kPixelsOfRun) {
+    call.x = x + first * p.across.stride;
+    call.pixels = std::min(kPixelsOfRun, p.across.out - first);
+    call.y = all + (image * p.out_groups + column / block) * plane + row * line + first * block;
+    for (int64_t tap = 0; tap < p.taps(); tap += kTapsOfSum) {
+      call.taps = taps + tap;
+      call.count = std::min(kTapsOfSum, p.taps() - tap);
+      call.weight = packed + column * p.taps() + tap * call.width;
+      const bool last = tap + call.count == p.taps();
+      call.add = tap > 0;
+      call.bias = last && bias >= 0 ? of_panel.data() : nullptr;
+      call.limits = last && limits ? limits->data() : nullptr;
+      small_channels().multiply(call);
+    }
+    if (addend < 0 && after.empty()) continue;
+    for (float* to = call.y; to < call.y + call.width / block * plane; to += plane)
+      finish_blocked(y, data_of(args, addend), after, all, to - all, to - all + call.pixels * block);
+  }
+}
+
+Status SmallChannelsRun::operator()(const KernelArgs& args) const {
+  auto* ring = args.own<float>();
+  int64_t* taps = taps_of(args);
+  for (int64_t t = args.begin; t < args.end; t++) {
+    const int64_t band = t % p.bands, z = t / p.bands % p.deep.out, image = t / p.bands / p.deep.out;
+    const float* from = args.in[in].as<float>() + image * p.in * p.deep.in * p.down.in * p.across.in;
+    int64_t copied = 0;
+    for (int64_t row = p.down.out * band / p.bands; row < p.down.out * (band + 1) / p.bands; row++) {
+      const int64_t top = row * p.down.stride;
+      if (!p.direct())
+        for (copied = std::max(copied, top); copied < top + p.down.span(); copied++)
+          copy_line(p, from, z, copied, ring);
+      find_taps(p, z, row, taps);
+      for (int64_t column = 0; column < p.columns(); column += p.panel())
+        compute_row(args, p.direct() ? from : ring, image, z * p.down.out + row, column);
+    }
+  }
+  return {};
+}
+
 Match match_small_channels(const MatchCall& given) {
   if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(given.call);
@@ -149,56 +223,8 @@ Match match_small_channels(const MatchCall& given) {
   const auto weights =
       packed_before(c, m, weight, cat("small channels of ", small_channels().lanes, " ", small_channels().block),
                     p.columns() * p.taps(), [p](const float* value, float* to) { pack_weights(p, value, to); });
-  c.run = [=](const KernelArgs& args) -> Status {
-    const int64_t block = small_channels().block, line = p.across.out * block, plane = p.deep.out * p.down.out * line;
-    auto* ring = args.own<float>();
-    auto* taps = reinterpret_cast<int64_t*>(args.own(args.thread) + p.scratch()) - p.taps();
-    auto* all = args.out[0].as<float>();
-    const auto* packed = weights->data();
-
-    // `row` counts the rows of all slices.
-    const auto make = [&](const float* x, int64_t image, int64_t row, int64_t column) {
-      std::array<float, kMostChannelsPanel> of_panel{};
-      vector::SmallChannels::Call call;
-      call.width = p.width(column);
-      call.used = std::min(call.width, p.out - column);
-      if (bias >= 0) std::copy_n(data_of(args, bias) + column, call.used, of_panel.begin());
-      call.stride = p.across.stride;
-      call.y_step = plane;
-      for (int64_t first = 0; first < p.across.out; first += kPixelsOfRun) {
-        call.x = x + first * p.across.stride;
-        call.pixels = std::min(kPixelsOfRun, p.across.out - first);
-        call.y = all + (image * p.out_groups + column / block) * plane + row * line + first * block;
-        for (int64_t tap = 0; tap < p.taps(); tap += kTapsOfSum) {
-          call.taps = taps + tap;
-          call.count = std::min(kTapsOfSum, p.taps() - tap);
-          call.weight = packed + column * p.taps() + tap * call.width;
-          const bool last = tap + call.count == p.taps();
-          call.add = tap > 0;
-          call.bias = last && bias >= 0 ? of_panel.data() : nullptr;
-          call.limits = last && limits ? limits->data() : nullptr;
-          small_channels().multiply(call);
-        }
-        if (addend < 0 && after.empty()) continue;
-        for (float* to = call.y; to < call.y + call.width / block * plane; to += plane)
-          finish_blocked(y, data_of(args, addend), after, all, to - all, to - all + call.pixels * block);
-      }
-    };
-    for (int64_t t = args.begin; t < args.end; t++) {
-      const int64_t band = t % p.bands, z = t / p.bands % p.deep.out, image = t / p.bands / p.deep.out;
-      const float* from = args.in[in].as<float>() + image * p.in * p.deep.in * p.down.in * p.across.in;
-      int64_t copied = 0;
-      for (int64_t row = p.down.out * band / p.bands; row < p.down.out * (band + 1) / p.bands; row++) {
-        const int64_t top = row * p.down.stride;
-        if (!p.direct())
-          for (copied = std::max(copied, top); copied < top + p.down.span(); copied++)
-            copy_line(p, from, z, copied, ring);
-        find_taps(p, z, row, taps);
-        for (int64_t column = 0; column < p.columns(); column += p.panel())
-          make(p.direct() ? from : ring, image, z * p.down.out + row, column);
-      }
-    }
-    return {};
+  c.run = [run = SmallChannelsRun{p, y, in, bias, addend, std::move(after), limits, weights}](const KernelArgs& args) {
+    return run(args);
   };
   return Match::yes(std::move(c));
 }

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "tools"))
-from checks import commits, language, prose  # noqa: E402
+from checks import commits, functions, language, prose  # noqa: E402
 
 
 def found(path, text):
@@ -34,6 +34,21 @@ class Passages(unittest.TestCase):
         code = '"""What a file\nis for here."""\nx = "of who"  # first\n# second\n'
         self.assertEqual([p[1:] for p in prose.passages("bench/a.py", code)],
                          [("comment", "What a file is for here."), ("comment", "first"), ("comment", "second")])
+
+
+class Functions(unittest.TestCase):
+    def test_long_ones_are_found(self):
+        body = "  f();\n" * functions.MOST
+        signature = "Status C::run(int a,\n              int b) const {\n"
+        self.assertEqual(list(functions.long_functions("int x;\n" + signature + body + "}\n")), [(2, functions.MOST + 3)])
+        self.assertEqual(list(functions.long_functions("class C {\n  void run() {\n  " + body.replace("\n", "\n  ") + "}\n};\n")),
+                         [(2, functions.MOST + 2)])
+
+    def test_other_things_may_be_long(self):
+        body = "  f();\n" * (functions.MOST - 2)
+        for text in ("void f() {\n%s}\n" % body, "namespace a {\n%s%s}\n" % (body, body), "struct A {\n%s%s};\n" % (body, body),
+                     'const char text[] = R"(\nvoid f() {\n%s%s)";\n' % (body, body), "int f(int x);\n" + body + body):
+            self.assertEqual(list(functions.long_functions(text)), [], text)
 
 
 class Language(unittest.TestCase):

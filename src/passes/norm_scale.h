@@ -8,9 +8,9 @@
 
 namespace moka::passes {
 
-/// Moves a constant or a parameter that multiplies the result of a norm into the norm's gamma, or one that is added
-/// into its beta, and erases the multiplication or addition `op`. `norm_type`: the type of the norm. `axis_of`: the
-/// norm's axis, whose entries must have one number each in the constant.
+/// Folds `op`, a multiplication of a normalization's result by a constant or a parameter or an addition of one, into the
+/// normalization's gamma or beta, and erases it. `norm_type`: the type of the normalization. `axis_of`: the axis that
+/// gamma and beta run along; the numbers must be broadcast along all others.
 Status take_scale(PassContext& c, ir::Op& op, std::string_view norm_type,
                   const std::function<std::optional<int64_t>(const ir::Op&)>& axis_of);
 

@@ -67,17 +67,18 @@ class DeviceSessions {
   int running_ = 0;
 };
 
-/// A new session's request for the memory of devices. Sessions that found a device full are served in the order of
-/// their arrival, before new ones. So small sessions do not keep a large one out.
+/// A new session's request for device memory. Requests that found a device full form a first-in, first-out queue, which
+/// precedes new requests. So small sessions do not starve a large one.
 class Admission {
  public:
   explicit Admission(DeviceSessions& all) : all_(all) {}
   Admission(const Admission&) = delete;
   /// Ends the request: the session has its memory, or gives up.
   ~Admission();
-  /// Waits until all earlier requests are served.
+  /// Waits until no queued request precedes this one.
   void wait_for_turn();
-  /// Waits until a session has ended since `count_ended` returned `seen`. False: none is running.
+  /// Queues the request and waits until more than `seen` sessions have ended (DeviceSessions::count_ended). False: no
+  /// session is running, so none can end.
   bool wait_for_end(uint64_t seen);
 
  private:

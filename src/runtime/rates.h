@@ -23,8 +23,8 @@ struct MeasuredUnit {
   bool disturbed = false;  ///< other work on the machine took processors while some part of it was measured
 };
 
-/// Times of small programs on a device with its own memory, in seconds. The costs of submissions and transfers follow
-/// from them.
+/// Times of small programs on a device with its own memory, in seconds, from which set_transfer_rates computes the
+/// overhead of a submission and the bandwidth of transfers.
 struct TransferTimes {
   double bytes = 0;      ///< of a large tensor
   double large = 0;      ///< an elementwise operation on it, which is uploaded and downloaded
@@ -33,8 +33,8 @@ struct TransferTimes {
   double several = 0;    ///< an operation on `inputs` such inputs
   int inputs = 2;
 };
-/// Sets launch, latency and bytes_per_second. The last keeps the table's rate if the time to move the large tensor is
-/// within the noise.
+/// Sets `launch`, `latency` and `bytes_per_second`. `bytes_per_second` keeps the rate of the table if the transfer of
+/// the large tensor takes less time than the measurements vary by.
 void set_transfer_rates(kernel::UnitRates& rates, const TransferTimes& times);
 
 /// Measures products, elementwise operations on tensors larger than the caches, and transfers. Takes a second or two.

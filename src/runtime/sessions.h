@@ -10,13 +10,13 @@
 
 namespace moka::runtime {
 
-/// What one prediction at a time needs of a plan.
+/// The memory of one running prediction of a plan.
 struct Session {
   Session(std::shared_ptr<const plan::Plan> of, size_t inputs);
 
   std::shared_ptr<const plan::Plan> plan;
-  std::vector<const kernel::Device*> devices;  ///< with a memory of their own, on which it may compute
-  uint32_t without = 0;                        ///< devices of the model that the plan leaves out: bit i is device i
+  std::vector<const kernel::Device*> devices;  ///< accelerators that it may use
+  uint32_t without = 0;                        ///< the accelerators that the plan excludes: bit i is the model's i-th
   bool observed = false;                       ///< as PlanOptions::observed
   std::vector<std::string> faults;             ///< failures of devices during the current prediction
   std::vector<std::string> remarks;            ///< for the user of the current prediction
@@ -35,12 +35,12 @@ struct Session {
   size_t bytes() const;
 };
 
-/// The sessions of a model. Idle ones are kept for later predictions of the same plan. While predictions run, all
-/// sessions together take at most `limit` bytes, or as many as were in use together before. When nothing runs, idle
-/// ones take at most `limit` bytes. One is always kept. Thread-safe.
+/// The pool of a model's sessions. It keeps idle sessions for later predictions of the same plan, at least one, and
+/// drops the least recently used. While predictions run, all sessions together take at most `limit` bytes or as many as
+/// running ones recently took, whichever is more. When none runs, idle ones take at most `limit` bytes. Thread-safe.
 ///
-/// Where more memory is in use than that, predictions beyond the number of processors wait for others to end: they
-/// would not be faster, and each needs an arena.
+/// Once running sessions take `limit` bytes, a prediction waits if as many as there are processors run: it would not
+/// end earlier, and it needs an arena of its own.
 class SessionPool {
  public:
   SessionPool(size_t limit, size_t most_idle) : limit_(limit), most_idle_(most_idle) { idle_.reserve(most_idle + 1); }

@@ -77,7 +77,7 @@ struct Sorting {
     int32_t least = reached(x);  // what a number has to reach
     for (int64_t first = 0; first < n; first += kRun) {
       int32_t keys[kRun], places[kRun];
-      const int64_t found = loops().reaching(x + first, std::min(n - first, kRun), flip, least, keys, places);
+      const int64_t found = loops().select_at_least(x + first, std::min(n - first, kRun), flip, least, keys, places);
       for (int64_t i = 0; i < found; i++) {
         if (keys[i] < least) continue;
         if (count == most()) {

@@ -88,7 +88,7 @@ enum class Integers : uint8_t {
 /// Functions of two booleans, where every byte but 0 is true.
 enum class Booleans : uint8_t { both, either, one };
 
-/// The smallest key of Loops::reaching, and that of the worst infinity.
+/// The smallest key of Loops::select_at_least, and that of the worst infinity.
 constexpr int32_t kKeyOfNaN = -0x7fffffff - 1, kKeyOfWorst = kKeyOfNaN + 0x7fffff;
 constexpr int64_t kMostStripes = 2048;   ///< of Loops::best_of_stripes
 constexpr int64_t kStandardized = 4096;  ///< of Loops::standardize_rows
@@ -165,7 +165,7 @@ struct Loops {
   /// Writes the keys among n <= 256 numbers that are `least` or larger, and their positions. Returns how many there
   /// are. Larger keys are larger numbers, or smaller ones if `flip` is -1. NaN has the key kKeyOfNaN in both cases, and
   /// both zeros have the same key.
-  int64_t (*reaching)(const float* x, int64_t n, int32_t flip, int32_t least, int32_t* keys, int32_t* places);
+  int64_t (*select_at_least)(const float* x, int64_t n, int32_t flip, int32_t least, int32_t* keys, int32_t* places);
   /// best[i] = the largest key of x[i], x[i + stripes], x[i + 2 * stripes] and so on, or kKeyOfWorst if all are NaN.
   /// Some numbers after the last whole stripes may count. `stripes` is a multiple of 16, at most kMostStripes and n.
   void (*best_of_stripes)(const float* x, int64_t n, int32_t flip, int64_t stripes, int32_t* best);

@@ -265,11 +265,11 @@ TEST(Winograd, OverflowReadsNoWeights) {
     const Taps unread{};
     p.chunk = 2;
     std::vector<uint8_t> seen(static_cast<size_t>(p.chunk * (1 + p.pixels())));
-    OddPixels odd(p, x.data(), seen.data());
+    NonFiniteWindows non_finite(p, x.data(), seen.data());
     DirectSums direct(p, x.data(), unread, bias.data(), 0);
-    EXPECT_TRUE(correct_tiles(p, odd, direct, row, y.data()));
+    EXPECT_TRUE(correct_tiles(p, non_finite, direct, row, y.data()));
     for (float v : y) EXPECT_EQ(v, std::numeric_limits<float>::infinity());
-    correct_again(p, odd, direct, row, bias.data(), products.data(), y.data());
+    correct_again(p, non_finite, direct, row, bias.data(), products.data(), y.data());
     direct.finish();
     std::vector<float> small(count);
     f->output(products.data(), p.out_step, p.panel(), bias.data(), 2, high, wide, small.data(), wide * block);
@@ -339,10 +339,10 @@ TEST(Winograd, WindowsOfNaNReadNoWeights) {
   std::vector<float> y(count, nan);
   p.chunk = 2;
   std::vector<uint8_t> seen(static_cast<size_t>(p.chunk * (1 + p.pixels())));
-  OddPixels odd(p, x.data(), seen.data());
+  NonFiniteWindows non_finite(p, x.data(), seen.data());
   const Taps unread{};
   DirectSums direct(p, x.data(), unread, bias.data(), 0);
-  EXPECT_FALSE(correct_tiles(p, odd, direct, {0, 0, 0, 0, 2, 0}, y.data()));
+  EXPECT_FALSE(correct_tiles(p, non_finite, direct, {0, 0, 0, 0, 2, 0}, y.data()));
   direct.finish();
   for (size_t i = 0; i < count; i++) EXPECT_EQ(std::isnan(y[i]), static_cast<int64_t>(i) % all.block < p.out) << i;
 }

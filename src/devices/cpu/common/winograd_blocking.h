@@ -53,7 +53,7 @@ struct WinogradBlocking {
   /// Outputs of a tile.
   int64_t pixels() const { return f->down.out * f->across.out; }
   /// Bytes for the tiles of a chunk: sums() floats, and for each tile a byte per block of output channels, one more
-  /// byte, and the bytes of OddPixels.
+  /// byte, and the bytes of NonFiniteWindows.
   int64_t scratch() const { return sums() * 4 + chunk * (out_groups + 1 + 1 + pixels()); }
   /// Lines and columns of y that a row of tiles covers.
   std::pair<int64_t, int64_t> outputs(const Row& r) const {

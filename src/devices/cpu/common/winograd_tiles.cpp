@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kLargest = std::numeric_limits<float>::max(), kSmaller = 0x1p-64f;
 constexpr int64_t kMostBlock = 16, kMostTaps = 9, kMostPixels = 64, kMostChannels = 8;
-constexpr uint8_t kNaN = 2;  // of the bits of OddPixels
+constexpr uint8_t kNaN = 2;  // of the bits of NonFiniteWindows
 
 using Output = DirectSums::Output;
 
@@ -79,27 +79,27 @@ struct Outputs {
 
   /// Calls f(column, columns) for each tile of y that has a result that is infinite or NaN.
   template <class F>
-  void each_odd(const WinogradBlocking& p, const float* y, F f) const {
+  void each_non_finite(const WinogradBlocking& p, const float* y, F f) const {
     for (int64_t t = 0; t < columns; t += wide) {
       const int64_t width = std::min(wide, columns - t);
-      bool odd = false;
+      bool is_finite = true;
       for (int64_t i = 0; i < rows; i++)
-        odd |= !winograds().are_finite(y + (i * p.w.out[2] + t) * p.block(), width * p.block());
-      if (odd) f(t, width);
+        is_finite &= winograds().are_finite(y + (i * p.w.out[2] + t) * p.block(), width * p.block());
+      if (!is_finite) f(t, width);
     }
   }
 };
 
 }  // namespace
 
-const uint8_t* OddPixels::of(const Row& r) {
+const uint8_t* NonFiniteWindows::of(const Row& r) {
   uint8_t* to = memory_ + p_.chunk + r.at * p_.pixels();
   if (memory_[r.at] == 0) look(r, to);
   memory_[r.at] = 1;
   return to;
 }
 
-void OddPixels::look(const Row& r, uint8_t* to) const {
+void NonFiniteWindows::look(const Row& r, uint8_t* to) const {
   uint8_t seen[vector::kMostLines][vector::kMostColumns] = {};
   const auto [rows, columns] = p_.outputs(r);
   const int64_t front = r.slice * p_.w.strides[0] - p_.w.pads_begin[0],
@@ -165,31 +165,32 @@ void transform_row(const WinogradBlocking& p, const float* plane, const Row& r, 
   p.f->input(lines, end - begin, left - begin, r.count, v, p.in_step, p.in_groups * block);
 }
 
-bool correct_tiles(const WinogradBlocking& p, OddPixels& odd, DirectSums& direct, const Row& r, float* y) {
+bool correct_tiles(const WinogradBlocking& p, NonFiniteWindows& non_finite, DirectSums& direct, const Row& r,
+                   float* y) {
   const Outputs at(p, r);
-  const uint8_t* sees = odd.of(r);
+  const uint8_t* sees = non_finite.of(r);
   bool left = false;
-  at.each_odd(p, y, [&](int64_t t, int64_t width) {
+  at.each_non_finite(p, y, [&](int64_t t, int64_t width) {
     for (int64_t i = 0; i < at.rows; i++)
       for (int64_t j = t; j < t + width; j++) left |= sees[i * at.columns + j] == 0;
   });
   if (left) return true;
-  at.each_odd(p, y, [&](int64_t t, int64_t width) {
+  at.each_non_finite(p, y, [&](int64_t t, int64_t width) {
     for (int64_t i = 0; i < at.rows; i++)
       for (int64_t j = t; j < t + width; j++) direct.add(r, i, j, sees[i * at.columns + j], y);
   });
   return false;
 }
 
-void correct_again(const WinogradBlocking& p, OddPixels& odd, DirectSums& direct, const Row& r, const float* bias,
-                   const float* made, float* y) {
+void correct_again(const WinogradBlocking& p, NonFiniteWindows& non_finite, DirectSums& direct, const Row& r,
+                   const float* bias, const float* made, float* y) {
   const int64_t block = p.block();
   const Outputs at(p, r);
-  const uint8_t* sees = odd.of(r);
+  const uint8_t* sees = non_finite.of(r);
   alignas(64) float sums[vector::kMostLines * vector::kMostColumns * kMostBlock];
   alignas(64) const float none[kMostBlock] = {};
   p.f->output(made, p.out_step, p.panel(), none, r.count, at.rows, at.columns, sums, at.columns * block);
-  at.each_odd(p, y, [&](int64_t t, int64_t width) {
+  at.each_non_finite(p, y, [&](int64_t t, int64_t width) {
     for (int64_t i = 0; i < at.rows; i++)
       for (int64_t j = t; j < t + width; j++) {
         const float* sum = sums + (i * at.columns + j) * block;

@@ -13,10 +13,10 @@ namespace moka::devices::cpu {
 void transform_row(const WinogradBlocking& p, const float* plane, const Row& r, bool again, float* v);
 
 /// Which windows of a chunk's outputs hold infinities and NaN. They are looked up when a row of tiles needs it first.
-class OddPixels {
+class NonFiniteWindows {
  public:
   /// `memory`: chunk * (1 + pixels()) bytes.
-  OddPixels(const WinogradBlocking& p, const float* x, uint8_t* memory) : p_(p), x_(x), memory_(memory) {}
+  NonFiniteWindows(const WinogradBlocking& p, const float* x, uint8_t* memory) : p_(p), x_(x), memory_(memory) {}
   /// Forgets the last chunk.
   void begin_chunk() { std::fill_n(memory_, p_.chunk, uint8_t{0}); }
   /// A byte for each output of a row of tiles, line by line: 0 if its window is finite, else a sum of 1, and 2 if it
@@ -38,7 +38,7 @@ class DirectSums {
   DirectSums(const WinogradBlocking& p, const float* x, const Taps& weights, const float* bias, int64_t group)
       : p_(p), x_(x), weights_(weights), bias_(bias), group_(group) {}
 
-  /// Output [i, j] of a row of tiles, which begins at y. `sees` is its byte of OddPixels.
+  /// Output [i, j] of a row of tiles, which begins at y. `sees` is its byte of NonFiniteWindows.
   void add(const Row& r, int64_t i, int64_t j, uint8_t sees, float* y);
   void finish();
 
@@ -61,10 +61,10 @@ class DirectSums {
 
 /// Corrects one block of channels of adjacent tiles. The transforms have spread an infinity or a NaN of the input, or
 /// an overflow, over whole tiles. Returns true, and changes nothing, if inputs are to be transformed again.
-bool correct_tiles(const WinogradBlocking& p, OddPixels& odd, DirectSums& direct, const Row& r, float* y);
+bool correct_tiles(const WinogradBlocking& p, NonFiniteWindows& non_finite, DirectSums& direct, const Row& r, float* y);
 
 /// Corrects tiles for which correct_tiles returned true. `made` are the products of the tiles transformed again.
-void correct_again(const WinogradBlocking& p, OddPixels& odd, DirectSums& direct, const Row& r, const float* bias,
-                   const float* made, float* y);
+void correct_again(const WinogradBlocking& p, NonFiniteWindows& non_finite, DirectSums& direct, const Row& r,
+                   const float* bias, const float* made, float* y);
 
 }  // namespace moka::devices::cpu

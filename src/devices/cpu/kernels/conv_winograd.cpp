@@ -110,7 +110,7 @@ Match match_winograd(const MatchCall& m) {
     float* made = v + p.f->points() * p.in_step;
     auto* left = reinterpret_cast<Left*>(v + p.sums());
     auto* chosen = reinterpret_cast<bool*>(left + p.chunk * p.out_groups);
-    OddPixels odd(p, from, reinterpret_cast<uint8_t*>(chosen + p.chunk));
+    NonFiniteWindows non_finite(p, from, reinterpret_cast<uint8_t*>(chosen + p.chunk));
     const int64_t block = p.block(), depth = p.in_groups * block, line = p.w.out[2] * block;
     const Taps taps{weights.get(), data_of(args, weight)};
     int64_t transformed = -1;
@@ -144,7 +144,7 @@ Match match_winograd(const MatchCall& m) {
         }
       };
       if (transformed != t / p.parts) {
-        odd.begin_chunk();
+        non_finite.begin_chunk();
         for (int64_t g = 0; g < p.in_groups; g++)
           p.each_row(chunk, p.summed() - 1, [&](const Row& r) { transform_group(p, r, g, from, false, r.at, v); });
       }
@@ -160,7 +160,7 @@ Match match_winograd(const MatchCall& m) {
             of[r.at] = Left::nothing;
             if (p.f->output(sums + r.at * p.panel(), p.out_step, p.panel(), add, r.count, rows, width, to, line))
               return finish(r, to);
-            of[r.at] = correct_tiles(p, odd, direct, r, to) ? Left::again : Left::finish;
+            of[r.at] = correct_tiles(p, non_finite, direct, r, to) ? Left::again : Left::finish;
             waiting |= of[r.at] == Left::finish;
             any |= of[r.at] == Left::again;
           });
@@ -177,7 +177,7 @@ Match match_winograd(const MatchCall& m) {
         each_group(panel, [&](int64_t group, const float* add, const float* sums, Left* of, DirectSums& direct) {
           again.each([&](const Row& r, int64_t at) {
             if (of[r.at] != Left::again) return;
-            correct_again(p, odd, direct, r, add, sums + at * p.panel(), y_all + p.out_at(r, group));
+            correct_again(p, non_finite, direct, r, add, sums + at * p.panel(), y_all + p.out_at(r, group));
             of[r.at] = Left::finish;
           });
           return true;

@@ -18,6 +18,13 @@ bool may_be_parameter(const Type& t) {
 
 bool is_weight(const Op& op) { return op.has_trait(Trait::constant) || op.has_trait(Trait::constexpr_weight); }
 
+/// Importers call weights that a file does not hold as floats "weights_TYPE" after the operation that expands them.
+std::string name_of(const Value& v) {
+  const std::string suffix = cat("_", v.producer()->type_name());
+  const bool expands = v.producer()->has_trait(Trait::constexpr_weight) && v.name.ends_with(suffix);
+  return expands ? v.name.substr(0, v.name.size() - suffix.size()) : v.name;
+}
+
 /// Classic models look at all of their numbers before they run.
 bool is_classic(const Op& op) { return op.type_name().starts_with("ml_"); }
 
@@ -71,14 +78,14 @@ class Marker {
   }
 
   Status output(Value& v, Builder& after) {
-    if (!is_wanted(v.name)) return {};
+    const std::string name = name_of(v);
+    if (!is_wanted(name)) return {};
     std::vector<Op*> readers;
     for (Op* user : v.users())
       if (!is_weight(*user) && !user->has_trait(Trait::parameter) && !is_classic(*user) &&
           std::find(readers.begin(), readers.end(), user) == readers.end())
         readers.push_back(user);
     if (readers.empty()) return {};
-    const std::string name = v.name;
     Value* made = MOKA_TRY(after.op("moka_parameter", {{"initial", &v}}, name));
     bool is_read = false;
     for (Op* reader : readers) {

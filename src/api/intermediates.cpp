@@ -17,9 +17,9 @@ class Observer final : public runtime::TraceSink {
   }
   void step(const plan::Plan& plan, const plan::Step& step, double, std::span<const ir::TensorView> out) override {
     if (const auto* download = std::get_if<plan::Download>(&step)) {
-      const plan::Crossing& crossing = plan.sequence.region(download->region).downloads[download->index];
-      const ir::Value* value = plan.sequence.place(crossing.from).value;
-      if (value != nullptr) add(value->producer(), value, plan.sequence.place(crossing.to), out[0]);
+      const plan::Region& region = plan.sequence.region(download->from.region);
+      const ir::Value* value = plan.sequence.place(region.downloads[download->from.index]).value;
+      if (value != nullptr) add(value->producer(), value, plan.sequence.place(download->to), out[0]);
     } else if (const plan::Call* call = plan::call_of(step)) {
       for (size_t i = 0; i < out.size(); i++) {
         const plan::Place& p = plan.sequence.place(call->out[i]);

@@ -78,9 +78,9 @@ class Reporter {
   };
 
   void add_regions(const plan::Plan& plan) {
-    const auto bytes_of = [&](const std::vector<plan::Crossing>& crossings) {
+    const auto bytes_of = [&](const std::vector<int>& places) {
       size_t n = 0;
-      for (const plan::Crossing& c : crossings) n += plan::bytes_of(plan.sequence.place(c.to));
+      for (int i : places) n += plan::bytes_of(plan.sequence.place(i));
       return n;
     };
     for (const plan::Region& r : plan.sequence.regions) {
@@ -147,6 +147,8 @@ class Reporter {
   template <class One>
   void add_step(const Of& of, const One& step, int region, const plan::Step* host) {
     if constexpr (requires { step.region; }) region = step.region;
+    if constexpr (requires { step.from.region; }) region = step.from.region;
+    if constexpr (requires { step.to.region; }) region = step.to.region;
     PlannedOperation p;
     p.depth = of.depth;
     if (region >= 0) p.region = static_cast<int>(of.first_region) + region;
@@ -192,10 +194,15 @@ class Reporter {
   }
   static void describe(const Of&, const plan::Control&, PlannedOperation&) {}
   static void describe(const Of& of, const plan::Upload& step, PlannedOperation& p) {
-    describe_transfer(of, of.region(step.region).uploads[step.index], true, p);
+    describe_crossing(of, step.from, false, cat("to ", p.device), p);
   }
   static void describe(const Of& of, const plan::Download& step, PlannedOperation& p) {
-    describe_transfer(of, of.region(step.region).downloads[step.index], false, p);
+    const int from = of.region(step.from.region).downloads[step.from.index];
+    describe_crossing(of, from, true, cat("from ", p.device), p);
+  }
+  static void describe(const Of& of, const plan::Transfer& step, PlannedOperation& p) {
+    const plan::Region& r = of.region(step.from.region);
+    describe_crossing(of, r.downloads[step.from.index], false, cat("from ", r.device->name(), " to ", p.device), p);
   }
   static void describe(const Of& of, const plan::Launch& step, PlannedOperation& p) {
     p.type = "submit";
@@ -233,19 +240,20 @@ class Reporter {
                                     : cat(kernel::to_string(a.layout), " to ", kernel::to_string(b.layout));
   }
 
-  static void describe_transfer(const Of& of, const plan::Crossing& c, bool is_upload, PlannedOperation& p) {
+  /// `way`: "to gpu", "from gpu".
+  static void describe_crossing(const Of& of, int from, bool is_download, const std::string& way, PlannedOperation& p) {
     const plan::Plan& plan = of.plan;
     p.type = "transfer";
-    p.bytes = plan::bytes_of(of.place(c.from));
-    p.note = cat(p.bytes, " bytes ", is_upload ? "to " : "from ", p.device);
-    if (!plan.sequence.is_complete() && !is_upload)
+    p.bytes = plan::bytes_of(of.place(from));
+    p.note = cat(p.bytes, " bytes ", way);
+    if (!plan.sequence.is_complete() && is_download)
       p.reason = cat("the plan ends at '", plan.sequence.pending_op().name, "' (",
                      plan.sequence.pending_op().type_name(), "), whose shapes depend on values");
-    const ir::Value* v = of.values.of(c.from);
+    const ir::Value* v = of.values.of(from);
     if (v == nullptr) return;
     p.name = v->name;
     if (plan.decision == nullptr) return;
-    if (auto at = plan.decision->reasons.find({v, !is_upload});
+    if (auto at = plan.decision->reasons.find({v, is_download});
         at != plan.decision->reasons.end() && !at->second.empty())
       p.reason = at->second;
   }

@@ -4,31 +4,40 @@ namespace moka::plan {
 
 namespace {
 
-/// Every step names a region, an upload or a download that exists.
-Status check_regions(const Sequence& sequence) {
-  for (size_t s = 0; s < sequence.steps.size(); s++) {
-    Status status;
-    std::visit(
-        [&]<class One>(const One& step) {
-          if constexpr (requires { step.region; }) {
-            if (step.region < 0 || step.region >= static_cast<int>(sequence.regions.size())) {
-              status = fail(ErrorCode::internal, "the host's step ", s, " names region ", step.region,
-                            ", which does not exist");
-              return;
-            }
-            if constexpr (std::is_same_v<One, Upload>)
-              if (step.index >= sequence.region(step.region).uploads.size())
-                status = fail(ErrorCode::internal, "region ", step.region, " has no upload ", step.index);
-            if constexpr (std::is_same_v<One, Download>)
-              if (step.index >= sequence.region(step.region).downloads.size())
-                status = fail(ErrorCode::internal, "region ", step.region, " has no download ", step.index);
-          }
-        },
-        sequence.steps[s]);
-    MOKA_TRY(std::move(status));
+/// Every step names regions, uploads and downloads that exist.
+class RegionChecker {
+ public:
+  explicit RegionChecker(const Sequence& sequence) : sequence_(sequence) {}
+
+  Status run() {
+    for (size_t s = 0; s < sequence_.steps.size(); s++)
+      MOKA_TRY(std::visit([&](const auto& step) { return check_step(s, step); }, sequence_.steps[s]));
+    return {};
   }
-  return {};
-}
+
+ private:
+  template <class One>
+  Status check_step(size_t s, const One& step) const {
+    if constexpr (requires { step.region; }) MOKA_TRY(check_region(s, step.region));
+    if constexpr (std::is_same_v<One, Upload> || std::is_same_v<One, Transfer>) {
+      MOKA_TRY(check_region(s, step.to.region));
+      if (step.to.index >= sequence_.region(step.to.region).uploads.size())
+        return fail(ErrorCode::internal, "region ", step.to.region, " has no upload ", step.to.index);
+    }
+    if constexpr (std::is_same_v<One, Download> || std::is_same_v<One, Transfer>) {
+      MOKA_TRY(check_region(s, step.from.region));
+      if (step.from.index >= sequence_.region(step.from.region).downloads.size())
+        return fail(ErrorCode::internal, "region ", step.from.region, " has no download ", step.from.index);
+    }
+    return {};
+  }
+  Status check_region(size_t s, int region) const {
+    if (region >= 0 && region < static_cast<int>(sequence_.regions.size())) return {};
+    return fail(ErrorCode::internal, "the host's step ", s, " names region ", region, ", which does not exist");
+  }
+
+  const Sequence& sequence_;
+};
 
 /// Every place that a step, an input, an output or another place names is there.
 Status check_places(const Sequence& sequence) {
@@ -103,20 +112,46 @@ class StepChecker {
     regions_[static_cast<size_t>(step.region)] = RegionState::waited;
     return {};
   }
-  Status check_state(int s, const Upload& step) const {
-    MOKA_TRY(expect(s, step.region, RegionState::open, "uploads to a region that was launched"));
-    return check_crossing(s, region(step.region).uploads[step.index]);
+  Status check_upload(int s, const Slot& to) const {
+    return expect(s, to.region, RegionState::open, "uploads to a region that was launched");
   }
-  Status check_state(int s, const Download& step) const {
-    MOKA_TRY(expect(s, step.region, RegionState::waited, "downloads from a region before it was waited for"));
-    return check_crossing(s, region(step.region).downloads[step.index]);
+  Status check_download(int s, const Slot& from) const {
+    return expect(s, from.region, RegionState::waited, "downloads from a region before it was waited for");
+  }
+  Status check_state(int s, const Upload& step) const { return check_upload(s, step.to); }
+  Status check_state(int s, const Download& step) const { return check_download(s, step.from); }
+  Status check_state(int s, const Transfer& step) const {
+    MOKA_TRY(check_download(s, step.from));
+    return check_upload(s, step.to);
   }
 
-  Status check_crossing(int s, const Crossing& c) const {
-    const Place &from = place(c.from), &to = place(c.to);
-    if ((from.device == nullptr) != (to.device == nullptr) && from.layout == to.layout) return {};
-    return fail(ErrorCode::internal, "step ", s, " transfers place ", c.from, " to place ", c.to,
+  Status check_crossing(int s, int from, int to) const {
+    if (place(from).device != place(to).device && place(from).layout == place(to).layout) return {};
+    return fail(ErrorCode::internal, "step ", s, " transfers place ", from, " to place ", to,
                 ", which does not cross memories in one layout");
+  }
+  /// A value crosses from and to the memories that its step names.
+  Status check_ends(int s, int from, int to, const kernel::Device* source, const kernel::Device* target) const {
+    if (place(from).device == source && place(to).device == target) return {};
+    return fail(ErrorCode::internal, "step ", s, " transfers place ", from, " to place ", to,
+                ", which are not in the memories of its regions");
+  }
+  const kernel::Device* device_of(const Slot& slot) const { return region(slot.region).device; }
+  Status check_ends(int s, const Upload& step) const {
+    const int to = region(step.to.region).uploads[step.to.index];
+    MOKA_TRY(check_crossing(s, step.from, to));
+    return check_ends(s, step.from, to, nullptr, device_of(step.to));
+  }
+  Status check_ends(int s, const Download& step) const {
+    const int from = region(step.from.region).downloads[step.from.index];
+    MOKA_TRY(check_crossing(s, from, step.to));
+    return check_ends(s, from, step.to, device_of(step.from), nullptr);
+  }
+  Status check_ends(int s, const Transfer& step) const {
+    const int from = region(step.from.region).downloads[step.from.index];
+    const int to = region(step.to.region).uploads[step.to.index];
+    MOKA_TRY(check_crossing(s, from, to));
+    return check_ends(s, from, to, device_of(step.from), device_of(step.to));
   }
 
   Status check_read(int s, int p, const kernel::Device* device) const {
@@ -138,11 +173,15 @@ class StepChecker {
 
   template <class One>
   Status check_step(int s, const One& step, int r) {
-    constexpr bool crosses = std::is_same_v<One, Upload> || std::is_same_v<One, Download>;
+    constexpr bool crosses =
+        std::is_same_v<One, Upload> || std::is_same_v<One, Download> || std::is_same_v<One, Transfer>;
     const auto reads = reads_of(sequence_, step), writes = writes_of(sequence_, step);
     const kernel::Device* device = r < 0 ? nullptr : region(r).device;
-    if constexpr (requires { step.region; }) MOKA_TRY(check_state(s, step));
-    if constexpr (crosses) device = place(reads[0]).device;
+    if constexpr (crosses || requires { step.region; }) MOKA_TRY(check_state(s, step));
+    if constexpr (crosses) {
+      MOKA_TRY(check_ends(s, step));
+      device = place(reads[0]).device;
+    }
     if constexpr (std::is_same_v<One, Placed>) device = writes.empty() ? nullptr : place(writes[0]).device;
     for (int i : reads) MOKA_TRY(check_read(s, i, device));
     if constexpr (std::is_base_of_v<KernelCall, One>) MOKA_TRY(check_layouts(s, step));
@@ -162,7 +201,7 @@ class StepChecker {
 }  // namespace
 
 Status check(const Sequence& sequence) {
-  MOKA_TRY(check_regions(sequence));
+  MOKA_TRY(RegionChecker(sequence).run());
   MOKA_TRY(check_places(sequence));
   return StepChecker(sequence).run();
 }

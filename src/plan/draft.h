@@ -12,7 +12,7 @@
 /// The first sweep over an assignment. Private to this folder.
 ///
 ///     draft.cpp       visits the operations in the order of the assignment
-///     draft_call.cpp  the kernel of one operation, the moves of its inputs, views instead of copies
+///     draft_call.cpp  the kernel of one operation, the relocations of its inputs, views instead of copies
 ///     draft_state.cpp reads and updates of states
 namespace moka::plan {
 

@@ -50,19 +50,19 @@ class Lifetimes {
     if constexpr (std::is_same_v<One, Launch>) {
       const Region& r = sequence_.region(step.region);
       if (r.steps.empty()) first_[static_cast<size_t>(step.region)] = s;
-      for (const Crossing& c : r.uploads) touch(c.to, first_[static_cast<size_t>(step.region)]);
-      for (const Crossing& c : r.downloads) touch(c.from, s);
+      for (int i : r.uploads) touch(i, first_[static_cast<size_t>(step.region)]);
+      for (int i : r.downloads) touch(i, s);
       running_.push_back(step.region);
     } else if constexpr (std::is_same_v<One, Wait>) {
       // A queue runs its regions in order, so regions before a finished one are finished too.
       std::erase_if(running_, [&](int r) {
         return r <= step.region && sequence_.region(r).device == sequence_.region(step.region).device;
       });
-    } else if constexpr (std::is_same_v<One, Upload>) {
+    } else if constexpr (std::is_same_v<One, Upload> || std::is_same_v<One, Transfer>) {
       // When host and device share memory, an upload is written at once, while other regions may still run.
-      const Region& to = sequence_.region(step.region);
+      const Region& to = sequence_.region(step.to.region);
       for (int r : running_)
-        if (sequence_.region(r).device == to.device) touch(to.uploads[step.index].to, first_[static_cast<size_t>(r)]);
+        if (sequence_.region(r).device == to.device) touch(to.uploads[step.to.index], first_[static_cast<size_t>(r)]);
     }
   }
 

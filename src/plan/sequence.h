@@ -104,10 +104,15 @@ struct Cond : Control {};
 /// Runs the second block as long as the first gives true.
 struct Loop : Control {};
 
-/// The host writes a value that a region reads, before the launch: Region::uploads.
-struct Upload {
+/// A value that a region takes before its launch (Region::uploads) or gives after its wait (Region::downloads).
+struct Slot {
   int region = -1;
-  size_t index = 0;  ///< in Region::uploads
+  size_t index = 0;
+};
+/// The host writes a value that a region reads.
+struct Upload {
+  int from = -1;  ///< place
+  Slot to;
 };
 /// Submits the commands of a region, and continues.
 struct Launch {
@@ -117,34 +122,39 @@ struct Launch {
 struct Wait {
   int region = -1;
 };
-/// The host reads a result of a region, after the wait: Region::downloads.
+/// The host reads a result of a region.
 struct Download {
-  int region = -1;
-  size_t index = 0;  ///< in Region::downloads
+  Slot from;
+  int to = -1;  ///< place
+};
+/// A result of a region becomes an input of a region of another device. The host copies its bytes once.
+struct Transfer {
+  Slot from, to;
 };
 
 /// What the host does, in order.
-using Step = std::variant<Run, Placed, Convert, Cond, Loop, Upload, Launch, Wait, Download>;
+using Step = std::variant<Run, Placed, Convert, Cond, Loop, Upload, Launch, Wait, Download, Transfer>;
 /// What a device does, in order.
 using RegionStep = std::variant<Run, Placed, DeviceConvert>;
-
-/// A value that crosses between memories, unchanged.
-struct Crossing {
-  int from = -1, to = -1;  ///< places
-};
 
 /// Steps that a device runs as one submission.
 struct Region {
   const kernel::Device* device = nullptr;
   std::vector<RegionStep> steps;
-  std::vector<Crossing> uploads;    ///< from the host; written before the submission
-  std::vector<Crossing> downloads;  ///< to the host; read after the wait
+  std::vector<int> uploads;    ///< places that are written before the submission
+  std::vector<int> downloads;  ///< places that are read after the wait
 };
 
 /// An operation whose output types follow from the values of its inputs.
 struct Infer : Call {};
 /// Where a plan ends early. Control flow runs before the types of its outputs are known.
 using Pending = std::variant<Infer, Cond, Loop>;
+
+/// Whether the step moves a value between memories.
+inline bool crosses(const Step& step) {
+  return std::holds_alternative<Upload>(step) || std::holds_alternative<Download>(step) ||
+         std::holds_alternative<Transfer>(step);
+}
 
 /// The operation of one kind of step; nullptr: it has none.
 template <class One>
@@ -230,12 +240,10 @@ template <class One>
 std::span<const int> reads_of(const Sequence& sequence, const One& step) {
   if constexpr (std::is_base_of_v<Call, One>)
     return step.in;
-  else if constexpr (std::is_same_v<One, Convert> || std::is_same_v<One, DeviceConvert>)
+  else if constexpr (std::is_same_v<One, Download> || std::is_same_v<One, Transfer>)
+    return {&sequence.region(step.from.region).downloads[step.from.index], 1};
+  else if constexpr (requires { step.from; })
     return {&step.from, 1};
-  else if constexpr (std::is_same_v<One, Upload>)
-    return {&sequence.region(step.region).uploads[step.index].from, 1};
-  else if constexpr (std::is_same_v<One, Download>)
-    return {&sequence.region(step.region).downloads[step.index].from, 1};
   else
     return {};
 }
@@ -245,12 +253,10 @@ template <class One>
 std::span<const int> writes_of(const Sequence& sequence, const One& step) {
   if constexpr (std::is_base_of_v<Call, One>)
     return step.out;
-  else if constexpr (std::is_same_v<One, Convert> || std::is_same_v<One, DeviceConvert>)
+  else if constexpr (std::is_same_v<One, Upload> || std::is_same_v<One, Transfer>)
+    return {&sequence.region(step.to.region).uploads[step.to.index], 1};
+  else if constexpr (requires { step.to; })
     return {&step.to, 1};
-  else if constexpr (std::is_same_v<One, Upload>)
-    return {&sequence.region(step.region).uploads[step.index].to, 1};
-  else if constexpr (std::is_same_v<One, Download>)
-    return {&sequence.region(step.region).downloads[step.index].to, 1};
   else
     return {};
 }

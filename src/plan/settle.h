@@ -55,17 +55,23 @@ class Settler {
   Result<int> on_host(int p) { return bring(p, {}); }
   /// The next spot on the way of p's value to another one.
   Result<Spot> next_hop(int p, const Spot& to);
+  Result<Spot> next_hop_between(int p, const Spot& to);
   /// Converts p's value in its memory, or moves it to another memory as it is.
   Result<int> hop(int p, const Spot& to);
   Result<int> convert(int p, const Spot& to);
   /// Adds an upload of a value as it is.
   int upload(int p, const Device& device);
+  /// Makes the place of an upload to the open region of the device.
+  std::pair<int, Slot> add_upload(int p, const Device& device);
   /// How the device unpacks a picture; nullptr: it does not, or the value is not a picture.
   std::unique_ptr<kernel::KernelChoice> unpacking(int p, const Device& device);
   /// Uploads packed pixels and unpacks them.
   int upload_pixels(int p, const Device& device, std::unique_ptr<kernel::KernelChoice> unpacks);
   Result<int> upload_constant(int p, const Spot& to);
   Result<int> download(int p);
+  Result<int> transfer(int p, const Device& device);
+  /// Where a region gives the value, after a wait for it.
+  Result<Slot> result_slot(int p);
 
   /// Stores the last value that each state was given, for states in the memory of devices or of the host.
   Status write_states(bool on_devices);

@@ -52,7 +52,7 @@ Result<Spot> Settler::next_hop(int i, const Spot& to) {
     const bool can_convert = p.device == nullptr || conversion(*p.device, p, to.layout) != nullptr;
     return can_convert ? converted : Spot{nullptr, p.layout};
   }
-  if (p.device != nullptr && to.device != nullptr) return Spot{nullptr, p.layout};
+  if (p.device != nullptr && to.device != nullptr) return next_hop_between(i, to);
   if (p.device == nullptr && p.is<Constant>()) return to;
   if (p.layout == to.layout) return to;
   if (p.device == nullptr && unpacking(i, *to.device) && conversion(*to.device, p, to.layout)) return as_it_is;
@@ -63,9 +63,22 @@ Result<Spot> Settler::next_hop(int i, const Spot& to) {
                                                                                                     : as_it_is;
 }
 
+/// From one device to another one. What the host has already, and what no device converts, goes on from there.
+Result<Spot> Settler::next_hop_between(int i, const Spot& to) {
+  const Place& p = place(i);
+  const Spot on_host{nullptr, p.layout};
+  if (copies_.contains({i, on_host})) return on_host;
+  if (p.layout == to.layout) return to;
+  const size_t bytes = MOKA_TRY(bytes_in(p, p.layout)), wanted = MOKA_TRY(bytes_in(p, to.layout));
+  if (writer_of(i) == open_ && wanted <= bytes && conversion(*p.device, p, to.layout) != nullptr)
+    return Spot{p.device, to.layout};
+  return conversion(*to.device, p, to.layout) != nullptr ? Spot{to.device, p.layout} : on_host;
+}
+
 Result<int> Settler::hop(int i, const Spot& to) {
   if (place(i).device == to.device) return convert(i, to);
   if (to.device == nullptr) return download(i);
+  if (place(i).device != nullptr) return transfer(i, *to.device);
   if (place(i).is<Constant>()) return upload_constant(i, to);
   if (auto unpacks = unpacking(i, *to.device)) return upload_pixels(i, *to.device, std::move(unpacks));
   return upload(i, *to.device);
@@ -116,16 +129,21 @@ int Settler::upload_pixels(int i, const Device& device, std::unique_ptr<kernel::
   return out;
 }
 
-int Settler::upload(int i, const Device& device) {
+std::pair<int, Slot> Settler::add_upload(int i, const Device& device) {
   Place p;
   p.type = place(i).type;
   p.layout = place(i).layout;
   p.device = &device;
   const int r = region_of(device), out = add_place(std::move(p));
   writer_of(out) = r;
-  add_step(Upload{r, region(r).uploads.size()});
-  region(r).uploads.push_back({i, out});
-  copies_[{out, Spot{nullptr, place(i).layout}}] = i;
+  region(r).uploads.push_back(out);
+  copies_[{out, Spot{place(i).device, place(i).layout}}] = i;
+  return {out, Slot{r, region(r).uploads.size() - 1}};
+}
+
+int Settler::upload(int i, const Device& device) {
+  const auto [out, slot] = add_upload(i, device);
+  add_step(Upload{i, slot});
   return out;
 }
 
@@ -155,24 +173,37 @@ Result<int> Settler::upload_constant(int i, const Spot& to) {
   return add_place(std::move(p));
 }
 
-Result<int> Settler::download(int i) {
+Result<Slot> Settler::result_slot(int i) {
   const Device* device = place(i).device;
   // A state is not written by a region before its end.
-  const bool is_state = place(i).is<External>();
-  const int r = is_state ? region_of(*device) : writer_of(i);
-  if (r < 0) return fail(ErrorCode::internal, "a constant of device '", device->name(), "' is read by the host");
+  const int r = place(i).is<External>() ? region_of(*device) : writer_of(i);
+  if (r < 0) return fail(ErrorCode::internal, "a constant of device '", device->name(), "' is read elsewhere");
   if (r == open_) close_region();
   if (!waited_[static_cast<size_t>(r)]) {
     waited_[static_cast<size_t>(r)] = true;
     add_step(Wait{r});
   }
+  std::vector<int>& given = region(r).downloads;
+  const auto index = static_cast<size_t>(std::find(given.begin(), given.end(), i) - given.begin());
+  if (index == given.size()) given.push_back(i);
+  return Slot{r, index};
+}
+
+Result<int> Settler::download(int i) {
+  const Slot slot = MOKA_TRY(result_slot(i));
   Place p;
   p.type = place(i).type;
   p.layout = place(i).layout;
   const int out = add_place(std::move(p));
-  add_step(Download{r, region(r).downloads.size()});
-  region(r).downloads.push_back({i, out});
-  copies_[{out, Spot{device, place(i).layout}}] = i;
+  add_step(Download{slot, out});
+  copies_[{out, Spot{place(i).device, place(i).layout}}] = i;
+  return out;
+}
+
+Result<int> Settler::transfer(int i, const Device& device) {
+  const Slot from = MOKA_TRY(result_slot(i));
+  const auto [out, to] = add_upload(i, device);
+  add_step(Transfer{from, to});
   return out;
 }
 

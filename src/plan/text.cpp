@@ -157,6 +157,8 @@ template <>
 constexpr std::string_view kKind<Wait> = "wait";
 template <>
 constexpr std::string_view kKind<Download> = "download";
+template <>
+constexpr std::string_view kKind<Transfer> = "transfer";
 
 std::string_view storage_text(const Place& p) {
   constexpr std::string_view kNames[] = {"arena", "constant", "external", "object", "prepared"};
@@ -264,7 +266,10 @@ std::string to_text(const Sequence& sequence) {
       text += in;
     }
     if constexpr (std::is_base_of_v<KernelCall, One>) text += cat(" by ", step.choice->kernel);
-    if constexpr (requires { step.region; }) text += cat(text.empty() ? "" : ", ", where(step.region));
+    if constexpr (requires { step.region; }) text += where(step.region);
+    if constexpr (requires { step.from.region; }) text += cat(", ", where(step.from.region));
+    if constexpr (requires { step.from.region + step.to.region; }) text += " to";
+    if constexpr (requires { step.to.region; }) text += cat(text.ends_with(" to") ? " " : ", ", where(step.to.region));
     if (region >= 0) text += cat(", ", where(region));
     if constexpr (requires { step.threads; })
       if (step.threads > 1) text += cat(", ", step.threads, " threads");

@@ -100,7 +100,7 @@ class Frame {
     std::vector<ir::Arg> args;
     std::optional<ir::OpCall> call;
     plan::Scratch scratch;
-    size_t bytes = 0;  ///< of an upload or download
+    size_t bytes = 0;  ///< of a value that crosses between memories
     int pixels = -1;   ///< of an upload of a picture: its index in Sequence::pixels
   };
   /// A value of a loop whose types change from one iteration to the next.
@@ -116,7 +116,6 @@ class Frame {
   Status run_plan();
   Status set_up();
   Status set_up_devices();
-  Status set_up_transfer(const plan::Crossing& crossing, StepData& data);
   Status compile_regions();
   Status compile_region(size_t r);
   kernel::RegionStep region_step(const plan::Region& region, const plan::Run& step, const StepData& data) const;
@@ -151,6 +150,10 @@ class Frame {
   Status execute(const plan::Launch& step, StepData& data);
   Status execute(const plan::Wait& step, StepData& data);
   Status execute(const plan::Download& step, StepData& data);
+  Status execute(const plan::Transfer& step, StepData& data);
+  /// Where a submission takes an upload or gives a download.
+  std::byte* upload_at(const plan::Slot& upload) const;
+  const std::byte* result_at(const plan::Slot& download) const;
   /// After an error, waits for the regions that still run.
   void wait_for_regions();
   /// Lists lie outside of the arena; each may grow to the memory budget.

@@ -26,11 +26,15 @@ Status Frame::set_up_devices() {
   for (size_t i = 0; i < states_.size(); i++) has_states |= device_of_input(i) != nullptr;
   // Regions that use states are compiled for their buffers.
   if (!has_states) MOKA_TRY(compile_regions());
-  for (size_t s = 0; s < steps_.size(); s++)
-    if (const auto* up = std::get_if<plan::Upload>(&sequence_.steps[s]))
-      MOKA_TRY(set_up_transfer(sequence_.region(up->region).uploads[up->index], steps_[s]));
-    else if (const auto* down = std::get_if<plan::Download>(&sequence_.steps[s]))
-      MOKA_TRY(set_up_transfer(sequence_.region(down->region).downloads[down->index], steps_[s]));
+  for (size_t s = 0; s < steps_.size(); s++) {
+    const plan::Step& step = sequence_.steps[s];
+    if (const auto* up = std::get_if<plan::Upload>(&step))
+      for (size_t k = 0; k < sequence_.pixels.size(); k++)
+        if (sequence_.pixels[k].place == up->from) steps_[s].pixels = static_cast<int>(k);
+    if (plan::crosses(step))
+      for (int i : std::visit([&](const auto& one) { return plan::writes_of(sequence_, one); }, step))
+        steps_[s].bytes = plan::bytes_of(sequence_.place(i));
+  }
   return {};
 }
 
@@ -59,14 +63,6 @@ void Frame::set_pixels(size_t i, const kernel::Pixels& pixels) {
 Status Frame::compile_regions() {
   submissions_.clear();
   for (size_t r = 0; r < sequence_.regions.size(); r++) MOKA_TRY(compile_region(r));
-  return {};
-}
-
-Status Frame::set_up_transfer(const plan::Crossing& crossing, StepData& data) {
-  const Place& p = sequence_.place(crossing.to);
-  for (size_t k = 0; k < sequence_.pixels.size(); k++)
-    if (sequence_.pixels[k].place == crossing.from) data.pixels = static_cast<int>(k);
-  data.bytes = MOKA_TRY(kernel::storage_bytes(p.type.dtype(), p.type.shape(), p.layout));
   return {};
 }
 
@@ -124,7 +120,7 @@ std::vector<kernel::BufferView> Frame::kept_by(const plan::Region& region) const
           kept.push_back(buffer_view(i));
     });
     // This region may compute parts of a concat in place, which no step reads.
-    for (const plan::Crossing& c : other.downloads) kept.push_back(buffer_view(c.from));
+    for (int i : other.downloads) kept.push_back(buffer_view(i));
   }
   // Later predictions read states.
   visit_steps(region, [&](const auto& step) {
@@ -149,27 +145,38 @@ Status Frame::compile_region(size_t r) {
   }
   const std::vector<kernel::BufferView> kept = kept_by(region);
   std::vector<kernel::BufferView> uploads, downloads;
-  for (const plan::Crossing& c : region.uploads) uploads.push_back(buffer_view(c.to));
-  for (const plan::Crossing& c : region.downloads) downloads.push_back(buffer_view(c.from));
+  for (int i : region.uploads) uploads.push_back(buffer_view(i));
+  for (int i : region.downloads) downloads.push_back(buffer_view(i));
   kernel::Queue* queue = MOKA_TRY(context_.queue(*region.device));
   submissions_.push_back(MOKA_TRY_ON(queue->compile({steps, uploads, downloads, kept}), *region.device,
                                      cat("region ", r, " of ", kernel::place_of(*region.device))));
   return {};
 }
 
+std::byte* Frame::upload_at(const plan::Slot& upload) const {
+  return submissions_[static_cast<size_t>(upload.region)]->upload(upload.index);
+}
+
+const std::byte* Frame::result_at(const plan::Slot& download) const {
+  return submissions_[static_cast<size_t>(download.region)]->download(download.index);
+}
+
 Status Frame::execute(const plan::Upload& step, StepData& data) {
   if (data.bytes == 0) return {};
-  std::byte* const to = submissions_[static_cast<size_t>(step.region)]->upload(step.index);
   if (data.pixels >= 0)
-    kernel::pack(pixels_[static_cast<size_t>(data.pixels)], to);
+    kernel::pack(pixels_[static_cast<size_t>(data.pixels)], upload_at(step.to));
   else
-    std::memcpy(to, data.in[0].data, data.bytes);
+    std::memcpy(upload_at(step.to), data.in[0].data, data.bytes);
   return {};
 }
 
 Status Frame::execute(const plan::Download& step, StepData& data) {
-  if (data.bytes == 0) return {};
-  std::memcpy(data.out[0].data, submissions_[static_cast<size_t>(step.region)]->download(step.index), data.bytes);
+  if (data.bytes > 0) std::memcpy(data.out[0].data, result_at(step.from), data.bytes);
+  return {};
+}
+
+Status Frame::execute(const plan::Transfer& step, StepData& data) {
+  if (data.bytes > 0) std::memcpy(upload_at(step.to), result_at(step.from), data.bytes);
   return {};
 }
 

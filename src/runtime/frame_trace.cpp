@@ -44,10 +44,16 @@ class Labels {
                          {"bytes", static_cast<int64_t>(plan::bytes_of(to))}});
   }
   const trace::Label* operator()(const plan::Upload& step) const {
-    return transfer("upload", region(step.region), region(step.region).uploads[step.index].from, false);
+    return crossing("upload", region(step.to.region).device->name(), step.from, false);
   }
   const trace::Label* operator()(const plan::Download& step) const {
-    return transfer("download", region(step.region), region(step.region).downloads[step.index].from, true);
+    const plan::Region& r = region(step.from.region);
+    return crossing("download", r.device->name(), r.downloads[step.from.index], true);
+  }
+  const trace::Label* operator()(const plan::Transfer& step) const {
+    const plan::Region &from = region(step.from.region), &to = region(step.to.region);
+    return crossing("transfer", cat(from.device->name(), " to ", to.device->name()), from.downloads[step.from.index],
+                    false);
   }
   const trace::Label* operator()(const plan::Launch& step) const { return of_region("submit", step.region); }
   const trace::Label* operator()(const plan::Wait& step) const { return of_region("wait", step.region); }
@@ -64,13 +70,12 @@ class Labels {
     return v != nullptr ? std::string_view(v->name) : std::string_view();
   }
 
-  const trace::Label* transfer(std::string_view kind, const plan::Region& region, int from, bool is_download) const {
+  const trace::Label* crossing(std::string_view kind, std::string_view device, int from, bool is_download) const {
     const ir::Value* v = values_.of(from);
     std::string reason;
     if (decision_ != nullptr && v != nullptr)
       if (auto at = decision_->reasons.find({v, is_download}); at != decision_->reasons.end()) reason = at->second;
-    return trace::label(name_of(from), kind,
-                        {{"device", region.device->name()}, {"bytes", bytes_}, {"reason", reason}});
+    return trace::label(name_of(from), kind, {{"device", device}, {"bytes", bytes_}, {"reason", reason}});
   }
   const trace::Label* of_region(std::string_view kind, int r) const {
     return trace::label(kind, kind, {{"device", region(r).device->name()}, {"region", r}});
@@ -145,8 +150,7 @@ void Frame::record_end(size_t s, int64_t from, int64_t to) {
     return trace::end(trace::Lane::compute, to);
   }
   if (std::holds_alternative<plan::Placed>(step)) return;
-  const bool moves = std::holds_alternative<plan::Upload>(step) || std::holds_alternative<plan::Download>(step);
-  trace::slice(moves ? trace::Lane::data : trace::Lane::compute, label_of(s), from, to);
+  trace::slice(plan::crosses(step) ? trace::Lane::data : trace::Lane::compute, label_of(s), from, to);
   if (submitted_.size() < sequence_.regions.size()) submitted_.resize(sequence_.regions.size());
   if (const auto* launch = std::get_if<plan::Launch>(&step)) submitted_[static_cast<size_t>(launch->region)] = from;
   if (const auto* wait = std::get_if<plan::Wait>(&step)) record_region(static_cast<size_t>(wait->region), to);

@@ -28,7 +28,7 @@ class BrokenSequence : public ::testing::Test {
     add(device, 0, {2, 3});
     add(nullptr, 0, {5, 6});
     place(0).storage = External{};
-    Region region{.device = device, .steps = {}, .uploads = {{0, 1}}, .downloads = {{3, 4}}};
+    Region region{.device = device, .steps = {}, .uploads = {1}, .downloads = {3}};
     for (int i : {1, 2}) {
       plan::Run step;
       step.device = device;
@@ -38,7 +38,7 @@ class BrokenSequence : public ::testing::Test {
       region.steps.emplace_back(std::move(step));
     }
     sequence_.regions.push_back(std::move(region));
-    sequence_.steps = {Upload{0, 0}, Launch{0}, Wait{0}, Download{0, 0}};
+    sequence_.steps = {Upload{0, {0, 0}}, Launch{0}, Wait{0}, Download{{0, 0}, 4}};
     sequence_.inputs = {0};
     sequence_.outputs = {4};
     memory_.steps.resize(6);
@@ -117,10 +117,23 @@ TEST_F(BrokenSequence, ATransferChangesTheLayout) {
 }
 
 TEST_F(BrokenSequence, ATransferStaysInOneMemory) {
-  sequence_.regions[0].uploads[0].from = 4;
-  place(4).storage = External{};
   place(1).device = nullptr;
-  EXPECT_EQ(checked(), "step 0 transfers place 4 to place 1, which does not cross memories in one layout");
+  EXPECT_EQ(checked(), "step 0 transfers place 0 to place 1, which does not cross memories in one layout");
+}
+
+TEST_F(BrokenSequence, ATransferEndsInAnotherMemory) {
+  place(1).device = devices::simulator::devices()[1];
+  EXPECT_EQ(checked(), "step 0 transfers place 0 to place 1, which are not in the memories of its regions");
+}
+
+TEST_F(BrokenSequence, ATransferTakesNoResult) {
+  sequence_.steps[3] = Transfer{{0, 1}, {0, 0}};
+  EXPECT_EQ(checked(), "region 0 has no download 1");
+}
+
+TEST_F(BrokenSequence, ATransferComesAfterTheLaunch) {
+  sequence_.steps[3] = Transfer{{0, 0}, {0, 0}};
+  EXPECT_EQ(checked(), "step 5 uploads to a region that was launched");
 }
 
 TEST_F(BrokenSequence, ADownloadDoesNotWait) {
@@ -152,7 +165,7 @@ TEST_F(BrokenSequence, AStepNamesNoRegion) {
 }
 
 TEST_F(BrokenSequence, AStepNamesNoUpload) {
-  sequence_.steps[0] = Upload{0, 1};
+  sequence_.steps[0] = Upload{0, {0, 1}};
   EXPECT_EQ(checked(), "region 0 has no upload 1");
 }
 

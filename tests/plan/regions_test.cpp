@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
 
 #include "devices/reference/device.h"
@@ -7,7 +8,8 @@
 #include "ir/text_reader.h"
 #include "plan/plan.h"
 
-/// The contents of plans for a device with its own memory. Operations whose names begin with "d" are pinned to it.
+/// The contents of plans for a device with its own memory. Operations whose names begin with "d" are pinned to it,
+/// and those with "e" to another one.
 namespace moka::plan {
 namespace {
 
@@ -20,8 +22,11 @@ class Regions : public ::testing::Test {
                    .value();
     const kernel::Device* device = &devices::simulator::device();
     const kernel::Device* host = &devices::reference::device();
-    options_.devices = {device, host};
-    options_.pinned_device = [=](const ir::Op& op) { return op.name.starts_with("d") ? device : host; };
+    const kernel::Device* second = devices::simulator::devices()[1];
+    options_.devices = {device, second, host};
+    options_.pinned_device = [=](const ir::Op& op) {
+      return op.name.starts_with("d") ? device : op.name.starts_with("e") ? second : host;
+    };
     options_.constants = std::make_shared<ConstantPool>(nullptr);
     const ir::Block& block = program_.functions[0]->body();
     std::vector<ir::Type> types;
@@ -33,7 +38,8 @@ class Regions : public ::testing::Test {
   /// The host's view of a sequence: "up launch run:h wait down".
   static std::string text(const Sequence& sequence) {
     std::string out;
-    constexpr const char* kWords[] = {"run:", "placed", "convert", "cond", "loop", "up", "launch", "wait", "down"};
+    constexpr const char* kWords[] = {"run:", "placed", "convert", "cond", "loop",
+                                      "up",   "launch", "wait",    "down", "transfer"};
     for (const Step& s : sequence.steps) {
       out += (out.empty() ? "" : " ") + std::string(kWords[s.index()]);
       if (const plan::Run* run = std::get_if<plan::Run>(&s)) out += run->op->name;
@@ -74,6 +80,30 @@ TEST_F(Regions, TheHostWorksWhileARegionRuns) {
   EXPECT_EQ(text(p), "up launch run:h wait down run:sum");
 }
 
+TEST_F(Regions, AValueGoesFromOneDeviceToAnotherInOneStep) {
+  const Sequence& p =
+      planned("tensor<fp32, [8]> x",
+              op("d1", "relu", "x = x") + op("e1", "exp", "x = d1") + op("d2", "add", "x = e1, y = d1"), "d2");
+  EXPECT_EQ(text(p), "up launch wait transfer launch wait transfer launch wait down");
+  const auto on_host = [](const Place& place) { return place.device == nullptr; };
+  EXPECT_EQ(std::count_if(p.places.begin(), p.places.end(), on_host), 2) << "only x and d2";
+}
+
+TEST_F(Regions, WhatTheHostHasIsUploadedToAnotherDevice) {
+  const Sequence& p =
+      planned("tensor<fp32, [8]> x",
+              op("d1", "relu", "x = x") + op("h", "sin", "x = d1") + op("e1", "add", "x = d1, y = h"), "e1");
+  EXPECT_EQ(text(p), "up launch wait down run:h up up launch wait down");
+}
+
+TEST_F(Regions, AHostOperationAndADeviceReadOneResult) {
+  const Sequence& p =
+      planned("tensor<fp32, [8]> x",
+              op("d1", "relu", "x = x") + op("e1", "exp", "x = d1") + op("h", "add", "x = e1, y = d1"), "h");
+  EXPECT_EQ(p.regions[0].downloads.size(), 1u);
+  EXPECT_EQ(text(p), "up launch wait transfer launch wait down down run:h");
+}
+
 TEST_F(Regions, AValueCrossesOnce) {
   const Sequence& p = planned("tensor<fp32, [8]> x",
                               op("d1", "relu", "x = x") + op("d2", "add", "x = d1, y = x") + op("h1", "exp", "x = d2") +
@@ -99,7 +129,7 @@ TEST_F(Regions, WhatADeviceRefusesRunsOnTheHost) {
   EXPECT_EQ(text(p), "run:d1 up up launch wait down");
   const plan::Run& d1 = std::get<plan::Run>(p.steps[0]);
   ASSERT_NE(d1.bids, nullptr);
-  ASSERT_EQ(d1.bids->size(), 2u);
+  ASSERT_EQ(d1.bids->size(), 3u) << "the host and both devices";
   EXPECT_EQ((*d1.bids)[1].refusal, "simulator.reference: state that the host keeps");
 }
 
@@ -167,11 +197,11 @@ TEST(Lifetimes, OfUploadsBeginBeforeRegionsThatRun) {
     first.choice = second.choice = std::make_shared<kernel::KernelChoice>();
     first.in = {1}, first.out = {2};
     second.in = {4}, second.out = {5};
-    sequence.regions.push_back({.device = device, .steps = {first}, .uploads = {{0, 1}}, .downloads = {}});
-    sequence.regions.push_back({.device = device, .steps = {second}, .uploads = {{3, 4}}, .downloads = {}});
-    sequence.steps = {Upload{0, 0}, Launch{0}};
+    sequence.regions.push_back({.device = device, .steps = {first}, .uploads = {1}, .downloads = {}});
+    sequence.regions.push_back({.device = device, .steps = {second}, .uploads = {4}, .downloads = {}});
+    sequence.steps = {Upload{0, {0, 0}}, Launch{0}};
     if (waits) sequence.steps.emplace_back(Wait{0});
-    sequence.steps.emplace_back(Upload{1, 0});
+    sequence.steps.emplace_back(Upload{3, {1, 0}});
     sequence.steps.emplace_back(Launch{1});
     return lifetimes(sequence);
   };

@@ -198,6 +198,27 @@ TEST_F(Stages, ASequenceMovesValuesToItsRegions) {
             "arena     6 (row, on simulator): 24 bytes at 256, steps 1 to 4, in 4\n");
 }
 
+TEST_F(Stages, ATransferNamesBothRegions) {
+  const std::vector<const kernel::Device*> both = devices::simulator::devices();
+  options_.devices.insert(options_.devices.begin(), both.begin(), both.end());
+  options_.pinned_device = [both](const ir::Op& op) { return both[op.name == "a" ? 0 : 1]; };
+  read(R"(
+  tensor<fp32, [2, 3]> a = exp(x = x)[name = string("a")];
+  tensor<fp32, [2, 3]> b = sqrt(x = a)[name = string("b")];
+} -> (b);)");
+  EXPECT_EQ(to_text(plan()->sequence),
+            "upload    1 (on simulator) = 0 (x), region 0 on simulator\n"
+            "run       2 (a, on simulator) = exp(1 (on simulator)) by simulator.reference, region 0 on simulator\n"
+            "launch    region 0 on simulator\n"
+            "wait      region 0 on simulator\n"
+            "transfer  3 (on simulator1) = 2 (a, on simulator), region 0 on simulator to region 1 on simulator1\n"
+            "run       4 (b, on simulator1) = sqrt(3 (on simulator1)) by simulator.reference, region 1 on simulator1\n"
+            "launch    region 1 on simulator1\n"
+            "wait      region 1 on simulator1\n"
+            "download  5 = 4 (b, on simulator1), region 1 on simulator1\n"
+            "output    5\n");
+}
+
 TEST_F(Stages, EachStageOfAPlanHasAText) {
   read(kBranch, "tensor<fp32, [2, 3]> x, bool flag");
   for (const char* stage : {"resolve", "claim", "arrange", "memory"})

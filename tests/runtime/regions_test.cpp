@@ -66,8 +66,8 @@ struct Net {
     expected = values.back();
   }
 
-  /// The model with each operation on the device or on the host, by chance.
-  std::unique_ptr<Model> model(unsigned cut) const {
+  /// The model with each operation on one of the first `count` devices or on the host, by chance.
+  std::unique_ptr<Model> model(unsigned cut, size_t count) const {
     import::ImportedModel imported;
     imported.program = ir::read_text(text, ops::table(), {}).value();
     import::FunctionDescription f;
@@ -80,10 +80,12 @@ struct Net {
     imported.description.default_function = "main";
     imported.description.typed = true;
     CompileOptions options;
-    const kernel::Device *device = &devices::simulator::device(), *host = &devices::reference::device();
-    options.plan.devices = {device, host};
-    options.plan.pinned_device = [=](const ir::Op& op) {
-      return std::hash<std::string>{}(cat(op.name, cut)) % 2 == 0 ? device : host;
+    std::vector<const kernel::Device*> devices = devices::simulator::devices();
+    devices.resize(count);
+    devices.push_back(&devices::reference::device());
+    options.plan.devices = devices;
+    options.plan.pinned_device = [devices, cut](const ir::Op& op) {
+      return devices[std::hash<std::string>{}(cat(op.name, cut)) % devices.size()];
     };
     return Model::compile(std::move(imported), options).value();
   }
@@ -136,13 +138,13 @@ class RegionsOfThreads : public ::testing::Test {
     EXPECT_EQ(devices::simulator::count_running(), 0);
   }
   /// How many of the models have given up the device.
-  static int in_random_cuts(const std::function<void()>& disturb) {
+  static int in_random_cuts(const std::function<void()>& disturb, size_t devices = 1) {
     std::vector<Net> nets;
     std::vector<std::unique_ptr<Model>> models;
     size_t regions = 0;
     for (unsigned i = 0; i < 4; i++) {
       nets.emplace_back(i);
-      models.push_back(nets.back().model(i));
+      models.push_back(nets.back().model(i, devices));
       auto plan = models.back()->plan(types());
       EXPECT_TRUE(plan.ok()) << plan.error().to_string();
       if (plan.ok()) regions += (*plan)->sequence.regions.size();
@@ -159,6 +161,12 @@ TEST_F(RegionsOfThreads, AreComputedInAnyOrder) { EXPECT_EQ(in_random_cuts(nullp
 TEST_F(RegionsOfThreads, AreComputedInMemoryThatTheHostSees) {
   devices::simulator::set_unified(true);
   EXPECT_EQ(in_random_cuts(nullptr), 0);
+}
+
+TEST_F(RegionsOfThreads, GiveValuesToAnotherDevice) {
+  EXPECT_EQ(in_random_cuts(nullptr, 2), 0);
+  devices::simulator::set_unified(true);
+  EXPECT_EQ(in_random_cuts(nullptr, 2), 0);
 }
 
 TEST_F(RegionsOfThreads, AreReplayedOnTheHostWhereTheDeviceIsLost) {

@@ -337,7 +337,7 @@ TEST_F(NextDevice, WhatDevicesComputeIsObservedAfterALossToo) {
   std::vector<std::string> downloaded;
   const plan::Plan& plan = *done.plan();
   for (const plan::Region& r : plan.sequence.regions)
-    for (const plan::Crossing& c : r.downloads) downloaded.push_back(plan.sequence.place(c.from).value->name);
+    for (int i : r.downloads) downloaded.push_back(plan.sequence.place(i).value->name);
   EXPECT_NE(std::find(downloaded.begin(), downloaded.end(), "d3"), downloaded.end());
 }
 

@@ -51,6 +51,11 @@ TEST(Pins, BringSeveralDevicesOfOneKind) {
   ASSERT_EQ(plan.regions.size(), 2u);
   EXPECT_EQ(plan.regions[0].device, "simulator");
   EXPECT_EQ(plan.regions[1].device, "simulator1");
+  std::string crossings;
+  for (const PlannedOperation& o : plan.operations)
+    if (o.type == "transfer" && o.note.find(" from simulator to simulator1") != std::string::npos)
+      crossings += o.name + " ";
+  EXPECT_EQ(crossings, "encoder ");
   ModelConfiguration reference;
   reference.device = "reference";
   const Features in = m.random_inputs(), expected = load_chain({}, reference).predict(in), got = m.predict(in);

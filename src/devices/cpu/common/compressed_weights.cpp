@@ -19,13 +19,20 @@ constexpr int64_t kLine = 64;
 int64_t lines(int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
 constexpr int64_t kTableEntries = vector::CodePanel::kEntries;
-constexpr int64_t kRowGroup = 16;  // rows of a panel for which there is the number of their first value
+constexpr int64_t kManyColumns = 48;  // for which tables of rows and codes take less than float16
+constexpr int64_t kRowGroup = 16;     // rows of a panel for which there is the number of their first value
 
 /// Whether a table of this shape has at most kTableEntries entries for all rows, or for rows of whole vectors.
 bool few_entries(const ir::Shape& table, int64_t columns) {
   const int last = table.rank() - 1;
   if (table[last] > kTableEntries || table.count() != table[0] * table[last]) return false;
   return table[0] == 1 || columns / table[0] % vector::widen().lanes == 0;
+}
+
+/// Whether there is a table for each place in a row, as of palettes whose entries are scaled across output channels.
+bool has_row_tables(const ir::Shape& table, int64_t depth) {
+  const int64_t entries = table[table.rank() - 1];
+  return depth > 1 && table[0] == 1 && entries <= kTableEntries && table.count() == depth * entries;
 }
 
 int64_t set_bits(const uint8_t* bits, int64_t bytes) {
@@ -43,6 +50,7 @@ bool stays_codes(const kernel::StoredConstant& stored, int64_t columns, int64_t 
   if (ir::is_float(elements.dtype()) || bits > 8 || (has_table && bits > 4)) return false;
   const ir::Shape& shape = elements.shape();
   if (shape.rank() < 2 || shape[0] != columns || shape.count() != columns * depth) return false;
+  if (has_table && has_row_tables(stored.table.shape(), depth)) return !has_scale && columns >= kManyColumns;
   if (has_table && !few_entries(stored.table.shape(), columns)) return false;
   if (!has_scale) return true;
   const ir::Shape& blocks = stored.scale.shape();
@@ -88,7 +96,11 @@ std::shared_ptr<const CompressedWeights> CompressedWeights::of(const MatchCall& 
   }
   if (bits <= 4)
     w->table_ = stored->table.empty_handle() ? integer_table(elements.dtype(), elements.shape().rank()) : stored->table;
-  if (w->has_tables()) w->table_columns_ = columns / w->table_.shape()[0];
+  if (w->has_tables()) {
+    w->row_tables_ = has_row_tables(w->table_.shape(), depth);
+    w->tables_ = w->row_tables_ ? depth : w->table_.shape()[0];
+    w->table_columns_ = columns / w->table_.shape()[0];
+  }
   w->integers_ = *stored;
   w->integers_.scale = w->integers_.offset = w->integers_.table = {};
   w->stored_ = std::move(*stored);
@@ -110,7 +122,7 @@ size_t CompressedWeights::tables_at(int64_t padded) const {
 }
 
 size_t CompressedWeights::scales_at(int64_t padded) const {
-  return tables_at(padded) + (has_tables() ? static_cast<size_t>(tables() * kTableEntries) * sizeof(float) : 0);
+  return tables_at(padded) + (has_tables() ? static_cast<size_t>(tables_ * kTableEntries) * sizeof(float) : 0);
 }
 
 size_t CompressedWeights::bytes(int64_t padded) const {
@@ -122,7 +134,10 @@ size_t CompressedWeights::bytes(int64_t padded) const {
 void CompressedWeights::Packer::pack(int64_t column, int64_t wide, int64_t width, const PackPanel& pack) {
   if (of_.has_mask()) return pack_mask(column, width, pack);
   pack_codes(column, wide, width, pack);
-  if (of_.has_tables()) pack_tables(column, wide);
+  if (of_.row_tables_)
+    pack_row_tables(wide, width, pack);
+  else if (of_.has_tables())
+    pack_tables(column, wide);
   pack_factors(column, wide, pack);
 }
 
@@ -143,15 +158,25 @@ void CompressedWeights::Packer::pack_codes(int64_t column, int64_t wide, int64_t
     }
 }
 
-void CompressedWeights::Packer::pack_tables(int64_t column, int64_t wide) {
+void CompressedWeights::Packer::copy_table(int64_t from, int64_t to) {
   const ir::Shape& shape = of_.table_.shape();
   const int64_t entries = shape[shape.rank() - 1], codes = int64_t{1} << of_.bits_;
-  auto* to = reinterpret_cast<float*>(to_ + of_.tables_at(padded_));
-  for (int64_t t = column / of_.table_columns_; t <= (column + wide - 1) / of_.table_columns_; t++)
-    for (int64_t i = 0; i < kTableEntries; i++) {
-      const int64_t code = i % codes;
-      to[t * kTableEntries + i] = code < entries ? of_.table_.as<float>()[static_cast<size_t>(t * entries + code)] : 0;
-    }
+  const float* table = of_.table_.as<float>().data() + from * entries;
+  float* at = reinterpret_cast<float*>(to_ + of_.tables_at(padded_)) + to * kTableEntries;
+  for (int64_t i = 0; i < kTableEntries; i++) at[i] = i % codes < entries ? table[i % codes] : 0;
+}
+
+void CompressedWeights::Packer::pack_tables(int64_t column, int64_t wide) {
+  for (int64_t t = column / of_.table_columns_; t <= (column + wide - 1) / of_.table_columns_; t++) copy_table(t, t);
+}
+
+/// Panels may have other orders of rows than the constant. They show by packing the numbers of rows.
+void CompressedWeights::Packer::pack_row_tables(int64_t wide, int64_t width, const PackPanel& pack) {
+  const int64_t depth = of_.depth_;
+  std::vector<float> from(static_cast<size_t>(wide * depth)), made(static_cast<size_t>(width * depth));
+  for (int64_t i = 0; i < wide * depth; i++) from[static_cast<size_t>(i)] = static_cast<float>(i % depth);
+  pack(from.data(), depth, made.data());
+  for (int64_t k = 0; k < depth; k++) copy_table(static_cast<int64_t>(made[static_cast<size_t>(k * width)]), k);
 }
 
 void CompressedWeights::Packer::pack_factors(int64_t column, int64_t wide, const PackPanel& pack) {
@@ -215,8 +240,9 @@ void CompressedWeights::widen(const std::byte* packed, int64_t column, int64_t w
       .width = width,
       .first = first};
   const auto* table = reinterpret_cast<const float*>(packed + tables_at(padded));
-  for (int64_t i = 0; i < width / lanes && has_tables(); i++)
-    panel.tables[i] = table + std::min((column + i * lanes) / table_columns_, tables() - 1) * kTableEntries;
+  if (row_tables_) panel.row_tables = table + first * kTableEntries;
+  for (int64_t i = 0; i < width / lanes && has_tables() && !row_tables_; i++)
+    panel.tables[i] = table + std::min((column + i * lanes) / table_columns_, tables_ - 1) * kTableEntries;
   if (!stored_.scale.empty_handle()) {
     panel.scale = reinterpret_cast<const float*>(packed + scales_at(padded)) + column * groups_;
     if (!stored_.offset.empty_handle()) panel.offset = panel.scale + padded * groups_;

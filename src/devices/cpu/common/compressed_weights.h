@@ -37,7 +37,9 @@ class CompressedWeights {
 
    private:
     void pack_codes(int64_t column, int64_t wide, int64_t width, const PackPanel& pack);
+    void copy_table(int64_t from, int64_t to);
     void pack_tables(int64_t column, int64_t wide);
+    void pack_row_tables(int64_t wide, int64_t width, const PackPanel& pack);
     void pack_factors(int64_t column, int64_t wide, const PackPanel& pack);
     void pack_mask(int64_t column, int64_t width, const PackPanel& pack);
 
@@ -70,7 +72,6 @@ class CompressedWeights {
 
  private:
   bool has_tables() const { return !table_.empty_handle(); }
-  int64_t tables() const { return table_.shape()[0]; }
   int64_t rows_of_bytes() const;
   size_t tables_at(int64_t padded) const;
   size_t scales_at(int64_t padded) const;
@@ -79,9 +80,11 @@ class CompressedWeights {
   size_t starts_at(int64_t padded) const;
   size_t values_at(int64_t padded) const;
 
-  kernel::StoredConstant stored_, integers_;        ///< integers_: without scales and tables
-  int64_t depth_ = 0, groups_ = 1;                  ///< groups of a column's elements that share a scale
-  ir::Tensor table_;                                ///< of codes of up to 4 bits, also of integers
+  kernel::StoredConstant stored_, integers_;  ///< integers_: without scales and tables
+  int64_t depth_ = 0, groups_ = 1;            ///< groups of a column's elements that share a scale
+  ir::Tensor table_;                          ///< of codes of up to 4 bits, also of integers
+  bool row_tables_ = false;                   ///< whether each row of a panel has its table
+  int64_t tables_ = 0;
   int bits_ = 8;                                    ///< of a packed code
   int64_t scaled_columns_ = 1, table_columns_ = 1;  ///< adjacent columns that share scales, or a table
   int64_t most_values_ = 0;                         ///< beside the mask

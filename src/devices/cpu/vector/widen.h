@@ -19,6 +19,7 @@ struct CodePanel {
   /// The table of each vector of indices; the rest is ignored. The entries repeat for indices of fewer than 4 bits.
   /// nullptr: integers of 8 bits, which have scales.
   const float* tables[kVectors];
+  const float* row_tables;  ///< [row][kEntries]: a table for each row, instead of `tables`; nullptr: none
 };
 
 /// Vectors of a panel whose elements other than zero are float16 values, in order. Bit i % 8 of byte i / 8 of the mask

@@ -22,6 +22,14 @@ struct StoredConstant {
   /// As in files of neural networks: numbers may be unaligned, and integers of fewer than 8 bits begin in the highest
   /// bits of a byte. `elements` may only be read as bytes.
   bool in_network_format = false;
+
+  /// The program rounds (v - offset) * rounding->scale to float16 and multiplies the result by the factor of its row,
+  /// [rows, 1, ...]. A kernel may compute (v - offset) * scale in float32 instead.
+  struct Rounding {
+    ir::Tensor scale;   ///< of the shape of StoredConstant::scale
+    ir::Tensor factor;  ///< fp32; empty handle: 1
+  };
+  std::optional<Rounding> rounding;
 };
 
 /// An activation that was quantized to 8 bits and is kept as fp32. Every element is an integer times `scale`. The

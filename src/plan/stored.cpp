@@ -140,6 +140,7 @@ void multiply(kernel::StoredConstant& s, Tensor factors) {
     scale.mut<float>()[static_cast<size_t>(i)] *= factors.as<float>()[static_cast<size_t>(i / inner)];
   s.scale = std::move(scale);
   if (!s.offset.empty_handle()) s.offset = each_row(s.offset, rows);
+  if (s.rounding) s.rounding = {each_row(s.rounding->scale, rows), std::move(factors)};
 }
 
 }  // namespace
@@ -154,6 +155,11 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
   const Op* op = v->producer();
   kernel::StoredConstant s;
   std::optional<kernel::StoredConstant> otherwise;
+  bool is_cast = false;
+  const auto rounded = [&] {
+    if (is_cast && !s.scale.empty_handle()) s.rounding = {s.scale, {}};
+    return std::move(s);
+  };
   if (op != nullptr && op->type_name() == "moka_scale_weights") {
     auto unscaled = MOKA_TRY(stored(*op->input("weight")));
     auto factors = row_factors(*op, MOKA_TRY(get(*op->input("input_scale"), false)),
@@ -167,6 +173,7 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
   if (op != nullptr && op->type_name() == "constexpr_cast") {
     v = behind_parameter(op->input("source_val"));
     op = v->producer();
+    is_cast = true;
     if (op != nullptr && op->has_trait(ir::Trait::constexpr_weight) && v->type.dtype() == DType::fp16) {
       otherwise.emplace();
       otherwise->is_half = true;
@@ -183,7 +190,7 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
     s.scale = Tensor::f32(a.groups, a.scales);
     if (std::any_of(a.zeros.begin(), a.zeros.end(), [](float z) { return z != 0; }))
       s.offset = Tensor::f32(a.groups, a.zeros);
-    return s;
+    return rounded();
   }
   if (op != nullptr && op->type_name() == "constexpr_blockwise_shift_scale") {
     if (!is_constant(*op->input("scale"))) return otherwise;
@@ -208,12 +215,12 @@ Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& 
       s.elements = *indices;
       s.table = table.reshaped(without_last(table.shape()));
     }
-    return s;
+    return rounded();
   }
   const Tensor* elements = held_tensor(*v, parameters_);
   if (elements == nullptr) return otherwise;
   s.elements = *elements;
-  return s;
+  return rounded();
 }
 
 }  // namespace moka::plan

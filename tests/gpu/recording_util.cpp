@@ -225,7 +225,7 @@ std::string recorded(const RecordingDevice& device, const std::string& inputs, c
   for (const auto& v : main.inputs()) types.push_back(v->type);
   import::FunctionDescription f;
   f.name = "main";
-  f.inputs.resize(types.size());
+  for (const auto& v : main.inputs()) f.inputs.emplace_back().name = v->name;
   f.outputs.resize(main.outputs().size());
   imported.description.functions = {f};
   imported.description.default_function = "main";
@@ -235,15 +235,9 @@ std::string recorded(const RecordingDevice& device, const std::string& inputs, c
   options.plan.pinned_device = [&](const ir::Op&) { return &device; };
   auto model = runtime::Model::compile(std::move(imported), options);
   if (!model.ok()) return model.error().to_string();
-  auto session = (*model)->acquire(types);
-  if (!session.ok()) return session.error().to_string();
-  std::vector<std::vector<std::byte>> values;
-  for (size_t i = 0; i < types.size(); i++) {
-    values.emplace_back(static_cast<size_t>(types[i].shape().count()) * 8);
-    (*session)->frame->set_input(static_cast<int>(i), values.back().data());
-  }
-  const Status run = (*model)->run(**session);
-  (*model)->release(std::move(*session));
+  std::vector<runtime::InputValue> values;
+  for (size_t i = 0; i < types.size(); i++) values.emplace_back(runtime::Absent{});
+  const Status run = (*model)->predict({.types = types, .inputs = values}).take_status();
   return run.ok() ? device.take_text() : run.error().to_string();
 }
 

@@ -72,7 +72,7 @@ ir::Tensor integer_table(ir::DType type, int rank) {
 }  // namespace
 
 std::shared_ptr<const CompressedWeights> CompressedWeights::of(const MatchCall& m, int arg, int64_t columns,
-                                                               int64_t depth, int64_t twice) {
+                                                               int64_t depth, Precision precision, int64_t twice) {
   if (isa() == Isa::base) return nullptr;
   auto stored = m.stored_in_any_format(arg);
   if (!stored) return nullptr;
@@ -86,6 +86,8 @@ std::shared_ptr<const CompressedWeights> CompressedWeights::of(const MatchCall& 
     return w;
   }
   if (!stays_codes(*stored, columns, depth)) return nullptr;
+  if (precision == Precision::wide) stored->rounding.reset();
+  if (stored->rounding) stored->scale = stored->rounding->scale;
   const ir::Tensor& elements = stored->elements;
   const int bits = ir::bits(elements.dtype());
   w->bits_ = bits <= 2 ? bits : bits <= 4 ? 4 : 8;
@@ -125,10 +127,14 @@ size_t CompressedWeights::scales_at(int64_t padded) const {
   return tables_at(padded) + (has_tables() ? static_cast<size_t>(tables_ * kTableEntries) * sizeof(float) : 0);
 }
 
+size_t CompressedWeights::factors_at(int64_t padded) const {
+  const int64_t scales = stored_.scale.empty_handle() ? 0 : stored_.offset.empty_handle() ? 1 : 2;
+  return scales_at(padded) + static_cast<size_t>(scales * padded * groups_) * sizeof(float);
+}
+
 size_t CompressedWeights::bytes(int64_t padded) const {
   if (has_mask()) return values_at(padded) + static_cast<size_t>(most_values_ * 2 + vector::MaskPanel::kReadable);
-  const int64_t factors = stored_.scale.empty_handle() ? 0 : stored_.offset.empty_handle() ? 1 : 2;
-  return scales_at(padded) + static_cast<size_t>(factors * padded * groups_) * sizeof(float);
+  return factors_at(padded) + (has_factor() ? static_cast<size_t>(padded) * sizeof(float) : 0);
 }
 
 void CompressedWeights::Packer::pack(int64_t column, int64_t wide, int64_t width, const PackPanel& pack) {
@@ -191,6 +197,9 @@ void CompressedWeights::Packer::pack_factors(int64_t column, int64_t wide, const
     pack(from.data(), groups, to + column * groups);
     to += padded_ * groups;
   }
+  if (!of_.has_factor()) return;
+  std::copy_n(of_.stored_.rounding->factor.as<float>().data() + column, wide, from.data());
+  pack(from.data(), 1, reinterpret_cast<float*>(to_ + of_.factors_at(padded_)) + column);
 }
 
 void CompressedWeights::Packer::pack_mask(int64_t column, int64_t width, const PackPanel& pack) {
@@ -217,6 +226,12 @@ void CompressedWeights::Packer::values(int64_t first, int64_t n, float* to) cons
     std::copy_n(value_ + first, n, to);
   else
     stored_values(of_.stored_, first, n, to);
+  if (of_.has_mask() || !of_.stored_.rounding) return;
+  const float* factor = of_.has_factor() ? of_.stored_.rounding->factor.as<float>().data() : nullptr;
+  for (int64_t i = 0; i < n; i++) {
+    to[i] = half::to_float(half::from_float(to[i]));
+    if (factor != nullptr) to[i] *= factor[(first + i) / of_.depth_];
+  }
 }
 
 void CompressedWeights::widen(const std::byte* packed, int64_t column, int64_t width, int64_t padded, int64_t first,
@@ -247,6 +262,8 @@ void CompressedWeights::widen(const std::byte* packed, int64_t column, int64_t w
     panel.scale = reinterpret_cast<const float*>(packed + scales_at(padded)) + column * groups_;
     if (!stored_.offset.empty_handle()) panel.offset = panel.scale + padded * groups_;
     panel.block = depth_ / groups_;
+    panel.rounds = stored_.rounding.has_value();
+    if (has_factor()) panel.factor = reinterpret_cast<const float*>(packed + factors_at(padded)) + column;
   }
   vector::widen().codes(panel, to);
 }

@@ -9,17 +9,19 @@
 /// Weights that the file stores as integers with scales, as indices into tables of up to 16 entries, with or without
 /// scales, or with at most half of the values, in float16, beside a mask. They are packed as codes of 1, 2, 4 or 8
 /// bits, or as a mask and values, and panels are widened in each prediction. The floats are the same as those of the
-/// expanded constant.
+/// expanded constant, unless `Precision::wide` leaves out its rounding to float16.
 namespace moka::devices::cpu {
 
 /// A constant matrix [columns, depth] of such weights. The depth may span several axes of the constant. Scales are then
 /// those of blocks of the first of them.
 class CompressedWeights {
  public:
+  /// wide: floats without StoredConstant::rounding.
+  enum class Precision { wide, rounded };
   /// Null: input `arg` is stored in another form, or this processor has no vectors that widen fast. `twice`: columns
   /// that panels hold twice.
   static std::shared_ptr<const CompressedWeights> of(const MatchCall& m, int arg, int64_t columns, int64_t depth,
-                                                     int64_t twice = 0);
+                                                     Precision precision, int64_t twice = 0);
 
   /// Packs the rows of a matrix of `depth` floats, those of the columns of one panel, to [depth][width].
   using PackPanel = std::function<void(const float* from, int64_t depth, float* to)>;
@@ -75,6 +77,8 @@ class CompressedWeights {
   int64_t rows_of_bytes() const;
   size_t tables_at(int64_t padded) const;
   size_t scales_at(int64_t padded) const;
+  size_t factors_at(int64_t padded) const;
+  bool has_factor() const { return stored_.rounding && !stored_.rounding->factor.empty_handle(); }
   /// Where the number of the first value of each group of rows of a panel lies beside a mask, and where all values do.
   int64_t row_groups() const;
   size_t starts_at(int64_t padded) const;

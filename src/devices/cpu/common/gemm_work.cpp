@@ -140,7 +140,9 @@ bool spares_products(const ConstantProduct& p, int64_t rows, int64_t pairs) {
 }
 
 Panels halved_panels(const MatchCall& m, const ConstantProduct& p) {
-  auto compressed = p.row_step == 1 ? CompressedWeights::of(m, p.weights, p.made, p.depth) : nullptr;
+  auto compressed = p.row_step == 1
+                        ? CompressedWeights::of(m, p.weights, p.made, p.depth, CompressedWeights::Precision::wide)
+                        : nullptr;
   return {&vector::gemm(), compressed == nullptr && stores_halves(m, p.weights), p.made / vector::gemm().panel / 2,
           std::move(compressed)};
 }

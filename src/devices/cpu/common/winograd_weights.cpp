@@ -31,7 +31,7 @@ CompressedFilters CompressedFilters::of(const MatchCall& m, int arg, int64_t out
   CompressedFilters c;
   const auto stored = m.stored_in_any_format(arg);
   if (!stored) return c;
-  c.panels = CompressedWeights::of(m, arg, out, depth);
+  c.panels = CompressedWeights::of(m, arg, out, depth, CompressedWeights::Precision::rounded);
   c.as_half = c.panels == nullptr && stores_halves(m, arg) && (stored->is_half || !stored->table.empty_handle());
   return c;
 }

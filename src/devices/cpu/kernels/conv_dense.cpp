@@ -39,7 +39,8 @@ void pack_weights(const DenseBlocking& p, const PanelWeights::Read& read, const 
 
 /// The weights if they may stay compressed: rows that share a scale must remain adjacent.
 std::shared_ptr<const CompressedWeights> compressed_of(const MatchCall& m, int arg, const DenseBlocking& p) {
-  auto found = CompressedWeights::of(m, arg, p.w.groups * p.out, p.in * p.taps());
+  auto found =
+      CompressedWeights::of(m, arg, p.w.groups * p.out, p.in * p.taps(), CompressedWeights::Precision::rounded);
   if (found == nullptr || found->scaled_together() == found->depth()) return found;
   return p.unit != 1 && found->scaled_together() % (dense().block * p.taps()) == 0 ? found : nullptr;
 }

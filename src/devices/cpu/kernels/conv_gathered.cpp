@@ -177,7 +177,7 @@ std::string not_gathered(const MatchCall& m, const Window& w, const ir::Shape& x
     if (!in_rows && !m.reshaped) return "blocks are read in place";
     if (const int weight = m.call.arg_index("weight"); stores_halves(m, weight))
       return "weights that stay float16";
-    else if (CompressedWeights::of(m, weight, out, in) != nullptr)
+    else if (CompressedWeights::of(m, weight, out, in, CompressedWeights::Precision::wide) != nullptr)
       return "weights that stay compressed";
     if (w.out_count() < 2 * pointwise().pixels) return "few pixels";
   }

@@ -101,7 +101,8 @@ struct PackedWeights {
 std::shared_ptr<const PackedWeights> packed_weights(KernelChoice& c, const MatchCall& m, const PointwiseBlocking& p,
                                                     int arg) {
   auto packed = std::make_shared<PackedWeights>();
-  packed->compressed = CompressedWeights::of(m, arg, p.out, p.in, p.twice() ? pointwise().half : 0);
+  packed->compressed =
+      CompressedWeights::of(m, arg, p.out, p.in, CompressedWeights::Precision::wide, p.twice() ? pointwise().half : 0);
   packed->as_half = packed->compressed == nullptr && stores_halves(m, arg);
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(arg)] = true;

@@ -153,7 +153,8 @@ std::string not_rows(const MatchCall& m, const Window& w, const ir::Shape& x, co
   if (has_costly_end(w.out_count(), in, out, w.taps())) return "pixels that fill no vector";
   const int weight = m.call.arg_index("weight");
   if (stores_halves(m, weight)) return "weights that stay float16";
-  if (CompressedWeights::of(m, weight, out, in) != nullptr) return "weights that stay compressed";
+  if (CompressedWeights::of(m, weight, out, in, CompressedWeights::Precision::wide) != nullptr)
+    return "weights that stay compressed";
   return {};
 }
 

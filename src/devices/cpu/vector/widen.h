@@ -16,6 +16,8 @@ struct CodePanel {
   const float* scale;   ///< [group of rows][width]; nullptr: ones
   const float* offset;  ///< like `scale`; nullptr: zeros
   int64_t block;        ///< rows of a group
+  bool rounds;          ///< to float16, before `factor`
+  const float* factor;  ///< [width], for all rows; nullptr: ones
   /// The table of each vector of indices; the rest is ignored. The entries repeat for indices of fewer than 4 bits.
   /// nullptr: integers of 8 bits, which have scales.
   const float* tables[kVectors];
@@ -33,7 +35,7 @@ struct MaskPanel {
 
 struct Widen {
   int64_t lanes;  ///< floats per vector
-  /// Writes (v - offset) * scale of each element of the panel. v is its code, or its entry of the table.
+  /// Writes (v - offset) * scale * factor of each element of the panel. v is its code, or its entry of the table.
   void (*codes)(const CodePanel& panel, float* to);
   /// Null where the instruction set does not convert float16.
   void (*masked)(const MaskPanel& panel, float* to);

@@ -178,20 +178,50 @@ PointwiseBlocking blocking_of(const ir::Shape& x, int64_t out, int threads) {
   return p;
 }
 
-Match match_pointwise(const MatchCall& given) {
-  if (isa() == Isa::base && !given.asked) return Match::no("vectors of four floats");  // with these oneDNN is faster
-  if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
+/// Why the kernel does not run the call; "" if it does.
+std::string refusal_of(const MatchCall& given) {
+  if (isa() == Isa::base && !given.asked) return "vectors of four floats";  // with these oneDNN is faster
+  if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return why;
   auto window = ops::conv_window(given.call);
-  if (!window.ok()) return Match::no("an invalid window");
+  if (!window.ok()) return "an invalid window";
   const Window& w = *window;
   for (int i = 0; i < w.rank; i++)
     if (w.kernel[i] != 1 || w.strides[i] != 1 || w.pads_begin[i] != 0 || w.pads_end[i] != 0)
-      return Match::no("a window of more than one pixel");
-  if (w.groups != 1) return Match::no("groups");
-  if (!given.is_constant("weight")) return Match::no("weights that are not constant");
-  const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
+      return "a window of more than one pixel";
+  if (w.groups != 1) return "groups";
+  if (!given.is_constant("weight")) return "weights that are not constant";
+  const ir::Shape &x = given.call.shape("x"), &y = given.outputs[0].shape();
   const bool wide = y[1] >= channel_block() || w.out_count() == 1;
-  if (!wide || (x[1] < channel_block() && layout_of(given, "x") != blocked())) return Match::no("few channels");
+  if (!wide || (x[1] < channel_block() && layout_of(given, "x") != blocked())) return "few channels";
+  return {};
+}
+
+/// Points `call` to the weights of a panel, which are packed or widened to call.widened where they are not kept so.
+void read_panel(const PointwiseBlocking& p, const PackedWeights& weights, bool is_packed, int64_t panel,
+                vector::Pointwise::Call& call) {
+  const int64_t width = p.width(panel), column = p.column(panel);
+  call.weight = call.widened;
+  call.halves = nullptr;
+  if (!is_packed) {
+    const int64_t channels = std::min(width, p.out - column);
+    pack_panel(p, panel, weights.unpacked->read(column * p.in, channels * p.in, call.widened + kMostPanel * p.in),
+               call.widened);
+    call.ahead = call.widened;
+  } else if (weights.compressed) {
+    weights.compressed->widen(weights.bytes.get(), column, width, p.columns(), 0, p.in, call.widened);
+    call.ahead = weights.at<uint8_t>((column + width) * p.in);
+  } else if (weights.as_half) {
+    call.halves = weights.at<uint16_t>(column * p.in);
+    call.ahead = weights.at<uint16_t>((column + width) * p.in);
+  } else {
+    call.weight = weights.at<float>(column * p.in);
+    call.ahead = call.weight + width * p.in;
+  }
+}
+
+Match match_pointwise(const MatchCall& given) {
+  if (std::string why = refusal_of(given); !why.empty()) return Match::no(std::move(why));
+  const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
   const double flops = 2.0 * static_cast<double>(y.count() * x[1]);
   const MatchCall m = with_threads_for(given, flops);
   const PointwiseBlocking p = blocking_of(x, y[1], m.threads);
@@ -228,24 +258,7 @@ Match match_pointwise(const MatchCall& given) {
         call.x_step = plane;
         call.in = p.in;
         call.widened = args.own<float>();
-        call.weight = call.widened;
-        call.halves = nullptr;
-        if (!is_packed) {
-          const int64_t channels = std::min(width, p.out - column);
-          pack_panel(p, panel,
-                     weights->unpacked->read(column * p.in, channels * p.in, call.widened + kMostPanel * p.in),
-                     call.widened);
-          call.ahead = call.widened;
-        } else if (weights->compressed) {
-          weights->compressed->widen(weights->bytes.get(), column, width, p.columns(), 0, p.in, call.widened);
-          call.ahead = weights->at<uint8_t>((column + width) * p.in);
-        } else if (weights->as_half) {
-          call.halves = weights->at<uint16_t>(column * p.in);
-          call.ahead = weights->at<uint16_t>((column + width) * p.in);
-        } else {
-          call.weight = weights->at<float>(column * p.in);
-          call.ahead = call.weight + width * p.in;
-        }
+        read_panel(p, *weights, is_packed, panel, call);
         call.ahead_lines = width * weights->element() / vector::Pointwise::kLineBytes + 1;
         call.width = width;
         call.used = std::min(width, p.out - column);

@@ -128,22 +128,25 @@ class Marker {
     return {};
   }
 
-  /// Gives the parameter the name of the weights, or erases it where nothing reads it.
+  /// Gives the parameter the name of the weights, which `name_1` and so on have if others are called so, or erases it
+  /// where nothing reads it.
   void finish(Value& made, Value& initial, const std::string& name, bool is_read) {
     count(name, is_read);
     if (!is_read) {
       made.producer()->parent()->erase(made.producer());
       return;
     }
-    made.producer()->name = name;
-    if (made.name != name) std::swap(made.name, initial.name);
+    std::string& own = made.producer()->name = name;
+    for (int i = 1; !names_.insert(own).second; i++) own = cat(name, "_", i);
+    if (initial.name == name) std::swap(made.name, initial.name);
   }
 
   Function& function_;
   const OpTable& table_;
   std::span<const std::string> patterns_;
   std::vector<bool> found_;
-  std::string refused_;  ///< the first weights that match, but must be known
+  std::unordered_set<std::string> names_;  ///< of the parameters
+  std::string refused_;                    ///< the first weights that match, but must be known
 };
 
 /// Moves what is fixed to the front of its block, so that passes can use it in every operation.

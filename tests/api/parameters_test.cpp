@@ -201,6 +201,26 @@ tensor<fp32, [1, 1, 8, 8]> y = prelu(x = u, alpha = tensor<fp32, [1]>([0.5]))[na
                   -0.075f);
 }
 
+/// A constant may have the name that another operation's weights would get.
+TEST(Parameters, HaveNamesOfTheirOwn) {
+  const std::string text =
+      program("tensor<fp32, [2]> x",
+              R"(tensor<fp32, [3, 1]> w_y = const()[name = string("w_y"), val = tensor<fp32, [3, 1]>([[1], [2], [3]])];
+tensor<fp32, [2]> w = mul(x = x, y = tensor<fp32, [2]>([4, 5]))[name = string("w")];
+tensor<fp32, [3, 2]> y = mul(x = w, y = w_y)[name = string("y")];)",
+              "y");
+  const Model model = Model::from_mil(text, with_parameters());
+  const auto all = model.parameters();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].name, "w_y");
+  EXPECT_EQ(all[0].shape, (std::vector<int64_t>{3, 1}));
+  EXPECT_EQ(all[1].name, "w_y_1");
+  EXPECT_EQ(all[1].shape, (std::vector<int64_t>{2}));
+  const Model other = model.with_parameters({{"w_y", counted({3, 1}, 10)}, {"w_y_1", counted({2}, 6)}});
+  EXPECT_EQ(test::values(other.predict({{"x", counted({2}, 1)}}).array("y")),
+            (std::vector<double>{-1620, -720, -1080, -480, -540, -240}));
+}
+
 /// Models for other outputs and batches have the same parameters.
 TEST(Parameters, HoldForSelectedOutputs) {
   const std::string text =

@@ -54,6 +54,14 @@ TEST(Inference, ErrorsNameTheOperation) {
   EXPECT_TRUE(refuses("random_uniform", {{"shape", huge}}, "operation 'op' (random_uniform): shape"));
 }
 
+/// A row has one dimension fewer than a tensor may have.
+TEST(Inference, RowsOfConvert) {
+  EXPECT_TRUE(refuses(
+      "ml_convert",
+      {{"x", zeros({3, 2})}, {"dtype", "fp64"}, {"shape", Tensor::i32({1, 1, 1, 1, 1, 1, 1, 2})}, {"rows", true}},
+      "parameter 'shape': expected at most 7 sizes of a row"));
+}
+
 /// Kernels do not check these sizes, because inference does.
 TEST(Inference, ClassicModels) {
   const Tensor none = zeros({0}, DType::int64), numbers = zeros({0}, DType::fp64), one = zeros({}, DType::fp64);

@@ -17,9 +17,10 @@ Result<std::vector<Type>> infer_ml_convert(const OpCall& call) {
     if (d < 0) return call.error("shape", "sizes", cat(shape));
   MOKA_TRY(ml::check_count(call, "x", MOKA_TRY(shape.checked_count())));
   if (!MOKA_TRY(ml::has_rows(call))) return one(Type::tensor(t, shape));
-  Shape with_rows{x.is_ranked() && x.rank() > 0 ? x.shape()[0] : kAnyDim};
-  for (int64_t d : dims) with_rows.push_back(d);
-  return one(Type::tensor(t, with_rows));
+  if (shape.rank() == kMaxRank)
+    return call.error("shape", cat("at most ", kMaxRank - 1, " sizes of a row"), cat(shape));
+  shape.insert(0, x.is_ranked() && x.rank() > 0 ? x.shape()[0] : kAnyDim);
+  return one(Type::tensor(t, shape));
 }
 
 Status ml_convert_reference(const OpCall& call, std::span<const TensorView> out) {

@@ -100,10 +100,11 @@ class Widener {
     if (op.has_trait(Trait::stateful) || op.type_name() == "range_1d" || op.type_name() == "random_uniform")
       return true;
     // A product of integers and float16 constants has integer results.
-    if (const Value* x = op.input("x"); x != nullptr && op.output_count() == 1 && op.output()->type.is_tensor() &&
-                                        x->type.is_tensor() && is_integer(x->type.dtype()) &&
-                                        op.output()->type.dtype() == x->type.dtype())
-      return true;
+    for (const char* param : {"x", "y"})
+      if (const Value* v = op.input(param); v != nullptr && op.output_count() == 1 && op.output()->type.is_tensor() &&
+                                            v->type.is_tensor() && is_integer(v->type.dtype()) &&
+                                            op.output()->type.dtype() == v->type.dtype())
+        return true;
     // A float32 value that is cast only to be written to a state was never float16 otherwise.
     if (op.type_name() == "cast" && is_half(op.output()->type))
       for (const Op* user : op.output()->users())

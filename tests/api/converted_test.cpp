@@ -386,5 +386,18 @@ TEST(Converted, QuantizedActivations) {
   for (size_t i = 0; i < a.size(); i++) EXPECT_NEAR(a[i], b[i], 1e-3 * largest) << i;
 }
 
+/// A product of integers and a constant of float16 has integer results, on whichever side the constant is.
+TEST(Converted, ProductsOfIntegersAndHalfConstants) {
+  const std::string half = "tensor<fp16, [2]>([1.5, 2])";
+  for (const std::string& operands : {"x = x, y = " + half, "x = " + half + ", y = x"}) {
+    const Model m = Model::from_mil(
+        program("tensor<int32, [2]> x", "tensor<int32, []> y = matmul(" + operands + ")[name = string(\"y\")];", "y"));
+    MultiArray x(DataType::int32, {2});
+    x.as<int32_t>()[0] = 4;
+    x.as<int32_t>()[1] = 5;
+    EXPECT_EQ(values(m.predict({{"x", x}}).array("y")), std::vector<double>{16}) << operands;
+  }
+}
+
 }  // namespace
 }  // namespace moka::test

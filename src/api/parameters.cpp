@@ -84,8 +84,11 @@ std::shared_ptr<const Model::Impl> Model::Impl::with_parameters(const Impl& from
   impl->trace_model = from.trace_model.load();
   impl->sequences_only = from.sequences_only;
   impl->sized = from.sized;
+  // Nothing gives a budget back, so versions that are gone would count for this one.
+  auto& budget = impl->compile_options.plan.budget;
+  if (budget) budget = std::make_shared<MemoryBudget>(budget->limit());
   for (const auto& [name, value] : values) impl->compile_options.parameter_values.insert_or_assign(name, value);
-  impl->model = from.model->with_parameters(values);
+  impl->model = from.model->with_parameters(values, budget);
   impl->times.total = seconds_since(start);
   return impl;
 }

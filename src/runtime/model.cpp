@@ -113,8 +113,10 @@ Result<std::unique_ptr<Model>> Model::compile(import::ImportedModel imported, co
   return m;
 }
 
-std::unique_ptr<Model> Model::with_parameters(const std::map<std::string, ir::Tensor>& values) const {
+std::unique_ptr<Model> Model::with_parameters(const std::map<std::string, ir::Tensor>& values,
+                                              std::shared_ptr<MemoryBudget> budget) const {
   std::unique_ptr<Model> m(new Model(compiled_, options_));
+  m->options_.plan.budget = std::move(budget);
   for (const auto& [name, value] : values) m->options_.parameter_values.insert_or_assign(name, value);
   m->set_up_constants();
   m->set_up_devices();

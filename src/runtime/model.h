@@ -52,8 +52,10 @@ class Model {
   /// Runs the passes on `imported`. Errors: not_found (function), and what the passes find.
   static Result<std::unique_ptr<Model>> compile(import::ImportedModel imported, const CompileOptions& options);
   /// The same function with other values of its parameters, by name; they must have the parameters' types. It shares
-  /// the program, and through CompileOptions::packed all that was packed from values that stay.
-  std::unique_ptr<Model> with_parameters(const std::map<std::string, ir::Tensor>& values) const;
+  /// the program, and through CompileOptions::packed all that was packed from values that stay. `budget` takes the
+  /// place of PlanOptions::budget.
+  std::unique_ptr<Model> with_parameters(const std::map<std::string, ir::Tensor>& values,
+                                         std::shared_ptr<MemoryBudget> budget) const;
   /// Weights that may be replaced, in the order of the program.
   const std::vector<Parameter>& parameters() const { return compiled_->parameters; }
   /// The current value of a parameter, expanded if the model stores it compressed.

@@ -154,6 +154,20 @@ TEST(Parameters, PackOnlyWhatChanged) {
   EXPECT_EQ(one.shared + one.packed, same.shared);
 }
 
+/// Versions that are gone do not count for the budget of later ones.
+TEST(Parameters, EachVersionHasItsBudget) {
+  AllNumbers weights = draw_all(1);
+  ModelConfiguration c = with_parameters();
+  c.memory_budget = size_t{2} << 20;
+  const Model model = Model::from_mil(model_text(weights), c);
+  const Features in = random_inputs(model.function(), 3);
+  MultiArray w3 = array_of(weights.at("w3"));
+  for (int i = 0; i < 40; i++) {
+    w3.as<float>()[0] = static_cast<float>(i);
+    ASSERT_NO_THROW(model.with_parameters({{"w3", w3}}).predict(in)) << i;
+  }
+}
+
 TEST(Parameters, RoundToTheirType) {
   const std::string text = program(
       "tensor<fp16, [2, 4]> x",

@@ -143,7 +143,8 @@ Model Model::configured(const ModelConfiguration& configuration) const {
   std::map<std::string, ir::Tensor> values = impl_->compile_options.parameter_values;
   if (configuration.function_name != impl_->configuration.function_name) values.clear();
   ModelConfiguration c = configuration;
-  for (const auto& [name, value] : values) c.parameters.push_back(name);
+  for (const auto& [name, value] : values)
+    if (std::find(c.parameters.begin(), c.parameters.end(), name) == c.parameters.end()) c.parameters.push_back(name);
   auto made = Impl::make(impl_->source, c, budget_of(c), {});
   return Model(values.empty() ? std::move(made) : Impl::with_parameters(*made, values));
 }

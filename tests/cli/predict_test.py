@@ -1,9 +1,19 @@
 """`moka predict`: inputs, options, outputs and states."""
 
 import unittest
+import zipfile
 
 from case import Case
-from model_files import read_npy, write_npy
+from model_files import array_feature, read_npy, write_npy, write_program
+
+SCALED = """program(1.0)
+{
+    func main<ios15>(tensor<fp32, [1, 4]> x) {
+            tensor<fp32, [4]> w = const()[name = tensor<string, []>("w"), val = tensor<fp32, [4]>([1, 2, 3, 4])];
+            tensor<fp32, [1, 4]> z = mul(x = x, y = w)[name = tensor<string, []>("z")];
+        } -> (z);
+}
+"""
 
 
 class Predict(Case):
@@ -63,6 +73,24 @@ class Predict(Case):
         model = self.affine()
         write_npy(self.folder / "x.npy", [2, 4], [0] * 8)
         self.assertIn("'x'", self.ends(2, "predict", model, "-i", f"x=@{self.folder}/x.npy", "-i", "y=random").stderr)
+
+    def test_replaced_weights(self):
+        model = write_program(self.folder / "scaled.mlmodelc", SCALED, [array_feature("x", [1, 4])], [array_feature("z", [1, 4])])
+        arguments = (model, "-i", "x=1,1,1,2")
+        self.assertEqual(self.values(*arguments), [[1, 2, 3, 8]])
+        file = self.folder / "new.npz"
+        write_npy(self.folder / "w.npy", [4], [5, 6, 7, 8])
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.write(self.folder / "w.npy", "w.npy")
+        self.assertEqual(self.values(*arguments, "--parameters", file), [[5, 6, 7, 16]])
+        self.assertEqual(self.values(*arguments, "--parameters", "w*"), [[1, 2, 3, 8]])
+        self.assertIn("match 'v'", self.ends(2, "predict", *arguments, "--parameters", "v").stderr)
+        write_npy(self.folder / "w.npy", [2], [5, 6])
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.write(self.folder / "w.npy", "w.npy")
+        self.assertIn("expected shape [4], got [2]", self.ends(2, "predict", *arguments, "--parameters", file).stderr)
+        zipfile.ZipFile(file, "w").close()
+        self.assertIn("no arrays", self.ends(2, "predict", *arguments, "--parameters", file).stderr)
 
     def test_state(self):
         model = self.accumulator()

@@ -144,7 +144,13 @@ std::map<std::string, MultiArray> parameter_values(const LoadOptions& options) {
   for (const std::string& file : options.parameters) {
     if (!is_archive(file)) continue;
     try {
-      for (const io::NamedArray& a : io::read_npz(file)) out.insert_or_assign(a.name, to_multi_array(a.array));
+      const std::vector<io::NamedArray> arrays = io::read_npz(file);
+      if (arrays.empty()) throw UsageError(fmt::format("--parameters: {} has no arrays", file));
+      for (const io::NamedArray& a : arrays) {
+        if (a.array.type == io::ElementType::text)
+          throw UsageError(fmt::format("--parameters: {}: expected numbers in '{}', got text", file, a.name));
+        out.insert_or_assign(a.name, to_multi_array(a.array));
+      }
     } catch (const io::IoError& e) {
       throw UsageError(fmt::format("--parameters: {}", e.what()));
     }

@@ -1,5 +1,6 @@
 #include "passes/rewrite.h"
 
+#include <unordered_map>
 #include <utility>
 
 #include "ir/evaluate.h"
@@ -62,7 +63,10 @@ std::string_view text_of(const Op& op, std::string_view param) {
 namespace {
 constexpr int kMaxDepth = 32;
 
-std::optional<Tensor> value_within(const Value& v, size_t max_bytes, int depth) {
+/// `shared`: results that may be needed again.
+std::optional<Tensor> value_within(const Value& v, size_t max_bytes, int depth,
+                                   std::unordered_map<const Value*, Tensor>& shared) {
+  if (const auto it = shared.find(&v); it != shared.end()) return it->second;
   if (v.constant() != nullptr) {
     const Tensor* t = tensor_constant(&v);
     return t == nullptr || t->bytes() > max_bytes ? std::nullopt : std::optional(*t);
@@ -78,7 +82,7 @@ std::optional<Tensor> value_within(const Value& v, size_t max_bytes, int depth) 
   std::vector<RuntimeValue> inputs;
   for (const Operand& o : op->operands())
     for (const Value* in : o.values) {
-      auto t = value_within(*in, max_bytes, depth - 1);
+      auto t = value_within(*in, max_bytes, depth - 1, shared);
       if (!t) return std::nullopt;
       inputs.emplace_back(std::move(*t));
     }
@@ -88,11 +92,18 @@ std::optional<Tensor> value_within(const Value& v, size_t max_bytes, int depth) 
   auto out = evaluate_op(*op, inputs, options);
   if (!out || static_cast<size_t>(v.index()) >= out->size()) return std::nullopt;
   const Tensor& t = (*out)[static_cast<size_t>(v.index())].tensor;
-  return t.empty_handle() ? std::nullopt : std::optional(t);
+  if (t.empty_handle()) return std::nullopt;
+  if (out->size() > 1 || v.users().size() > 1)
+    for (size_t i = 0; i < out->size(); i++)
+      if (!(*out)[i].tensor.empty_handle()) shared.emplace(op->output(i), (*out)[i].tensor);
+  return t;
 }
 }  // namespace
 
-std::optional<Tensor> constant_value(const Value& v, size_t max_bytes) { return value_within(v, max_bytes, kMaxDepth); }
+std::optional<Tensor> constant_value(const Value& v, size_t max_bytes) {
+  std::unordered_map<const Value*, Tensor> shared;
+  return value_within(v, max_bytes, kMaxDepth, shared);
+}
 
 NamedArg given(std::string param, Value* v) {
   return v->is_inline_constant() ? NamedArg(std::move(param), *v->constant()) : NamedArg(std::move(param), v);

@@ -1,6 +1,8 @@
 #include "plan/constants.h"
 
 #include <cstdint>
+#include <unordered_set>
+#include <vector>
 
 #include "base/bytes.h"
 #include "ir/evaluate.h"
@@ -12,22 +14,36 @@ namespace {
 constexpr int kMaxDepth = 64;
 constexpr size_t kLargePart = size_t{64} << 10;
 
-/// Visits the large constants that `v` is made from.
-void for_each_file_part(const ir::Value& v, const ParameterValues& parameters, int depth,
-                        void (*apply)(const void*, size_t)) {
+/// Adds the large constants that `v` is made from, and the operations that are visited.
+void add_file_parts(const ir::Value& v, const ParameterValues& parameters, int depth,
+                    std::unordered_set<const ir::Value*>& visited, std::vector<const ir::Tensor*>& parts) {
   if (const ir::Tensor* t = held_tensor(v, parameters)) {
-    if (t->bytes() >= kLargePart) apply(t->data(), t->bytes());
+    if (t->bytes() >= kLargePart) parts.push_back(t);
     return;
   }
-  if (v.producer() == nullptr || depth == 0) return;
+  if (v.producer() == nullptr || depth == 0 || !visited.insert(&v).second) return;
   for (const ir::Operand& o : v.producer()->operands())
-    for (const ir::Value* in : o.values) for_each_file_part(*in, parameters, depth - 1, apply);
+    for (const ir::Value* in : o.values) add_file_parts(*in, parameters, depth - 1, visited, parts);
+}
+
+/// The large constants that `v` is made from.
+std::vector<const ir::Tensor*> file_parts(const ir::Value& v, const ParameterValues& parameters) {
+  std::unordered_set<const ir::Value*> visited;
+  std::vector<const ir::Tensor*> parts;
+  add_file_parts(v, parameters, kMaxDepth, visited, parts);
+  return parts;
 }
 }  // namespace
 
 bool ConstantPool::is_constant(const ir::Value& value) { return ir::is_fixed(value); }
 
-Result<ir::Tensor> ConstantPool::evaluate(const ir::Value& value, int depth) {
+Result<ir::Tensor> ConstantPool::evaluate(const ir::Value& value) {
+  Results shared;
+  return evaluate(value, kMaxDepth, shared);
+}
+
+Result<ir::Tensor> ConstantPool::evaluate(const ir::Value& value, int depth, Results& shared) {
+  if (const auto it = shared.find(&value); it != shared.end()) return it->second;
   {
     std::lock_guard lock(mutex_);
     if (auto it = kept_.find(&value); it != kept_.end()) return it->second.tensor;
@@ -39,22 +55,24 @@ Result<ir::Tensor> ConstantPool::evaluate(const ir::Value& value, int depth) {
   if (op == nullptr || depth == 0) return fail(ErrorCode::internal, "'", value.name, "' is not a constant");
   std::vector<ir::RuntimeValue> inputs;
   for (const ir::Operand& o : op->operands())
-    for (const ir::Value* in : o.values) inputs.emplace_back(MOKA_TRY(evaluate(*in, depth - 1)));
+    for (const ir::Value* in : o.values) inputs.emplace_back(MOKA_TRY(evaluate(*in, depth - 1, shared)));
   // Each result has its own budget, because it is freed as soon as it is packed.
   MemoryBudget once(budget_ ? budget_->limit() : SIZE_MAX);
   ir::EvaluateOptions options;
   options.budget = &once;
-  return MOKA_TRY(ir::evaluate_op(*op, inputs, options))[static_cast<size_t>(value.index())].tensor;
+  std::vector<ir::RuntimeValue> made = MOKA_TRY(ir::evaluate_op(*op, inputs, options));
+  if (made.size() > 1 || value.users().size() > 1)
+    for (size_t i = 0; i < made.size(); i++) shared.emplace(op->output(i), made[i].tensor);
+  return std::move(made[static_cast<size_t>(value.index())].tensor);
 }
 
 Result<ir::Tensor> ConstantPool::get(const ir::Value& value, bool keep) {
-  if (!keep || value.constant() != nullptr || held_tensor(value, parameters_) != nullptr)
-    return evaluate(value, kMaxDepth);
+  if (!keep || value.constant() != nullptr || held_tensor(value, parameters_) != nullptr) return evaluate(value);
   const std::shared_ptr<Packed> there = entry(value, "value", 0);
   std::lock_guard making(there->mutex);
   const bool is_new = there->value.empty_handle();
   if (is_new) {
-    ir::Tensor t = MOKA_TRY(evaluate(value, kMaxDepth));
+    ir::Tensor t = MOKA_TRY(evaluate(value));
     if (budget_) MOKA_TRY(budget_->take(t.bytes(), cat("constant '", value.name, "'")));
     there->value = std::move(t);
   }
@@ -79,9 +97,10 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack(const ir::Value& val
     if (const ir::Tensor* t = held_tensor(value, parameters_); t != nullptr && reader != nullptr)
       if (const auto read = reader->read(t->data(), t->bytes()))
         return fill({t->dtype(), t->shape(), const_cast<std::byte*>(read.get())}, to);
-    for_each_file_part(value, parameters_, kMaxDepth, read_ahead);
-    MOKA_TRY(fill(MOKA_TRY(evaluate(value, kMaxDepth)).view(), to));
-    for_each_file_part(value, parameters_, kMaxDepth, drop_pages);
+    const std::vector<const ir::Tensor*> parts = file_parts(value, parameters_);
+    for (const ir::Tensor* t : parts) read_ahead(t->data(), t->bytes());
+    MOKA_TRY(fill(MOKA_TRY(evaluate(value)).view(), to));
+    for (const ir::Tensor* t : parts) drop_pages(t->data(), t->bytes());
     return {};
   });
 }

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 
 #include "base/budget.h"
 #include "base/file_reader.h"
@@ -66,7 +67,6 @@ class ConstantPool {
   bool is_packed(const ir::Value& value, std::string_view key, size_t bytes);
 
   PackedCache* cache() const { return cache_.get(); }
-  const ParameterValues& parameters() const { return parameters_; }
   /// Does not count constants that the store or the cache already had.
   size_t packed_bytes() const { return packed_bytes_.load(std::memory_order_relaxed); }
   /// Packed constants and values that another pool had made. No other figure counts them.
@@ -78,7 +78,10 @@ class ConstantPool {
   void add_prepare_seconds(double s) { prepare_seconds_.fetch_add(s, std::memory_order_relaxed); }
 
  private:
-  Result<ir::Tensor> evaluate(const ir::Value& value, int depth);
+  /// Results that may be needed again.
+  using Results = std::unordered_map<const ir::Value*, ir::Tensor>;
+  Result<ir::Tensor> evaluate(const ir::Value& value);
+  Result<ir::Tensor> evaluate(const ir::Value& value, int depth, Results& shared);
   std::shared_ptr<Packed> entry(const ir::Value& value, std::string_view key, size_t bytes,
                                 PackedStore::Sharing sharing = PackedStore::Sharing::process);
   /// Counts an entry that this pool made, or else that it shares, once. Returns whether the pool made it.

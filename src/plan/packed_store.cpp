@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <unordered_map>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/checksum.h"
@@ -22,42 +24,63 @@ constexpr int kMaxKeyDepth = 64;
 /// A name for a large tensor; empty: it has none.
 using NameOf = std::function<std::string(const ir::Tensor&)>;
 
-bool describe(const ir::Value& value, const ParameterValues& parameters, int depth, std::string& text,
-              const NameOf& name_of) {
-  if (const ir::Tensor* held = held_tensor(value, parameters)) {
-    const ir::Tensor& t = *held;
-    text += cat(t.dtype(), " ", t.shape());
+/// Describes how a value is made, each operation once. Later it has a number.
+class Describer {
+ public:
+  Describer(const ParameterValues& parameters, NameOf name_of)
+      : parameters_(parameters), name_of_(std::move(name_of)) {}
+
+  /// Empty: a tensor has no name, or an operation no description.
+  std::string text_of(const ir::Value& value) { return add(value, kMaxKeyDepth) ? std::move(text_) : std::string(); }
+
+ private:
+  bool add(const ir::Value& value, int depth) {
+    if (const ir::Tensor* held = held_tensor(value, parameters_)) return add(*held);
+    const ir::Op* op = value.producer();
+    if (value.constant() != nullptr) return false;
+    if (op != nullptr && op->has_trait(ir::Trait::parameter) && op->input("initial") != nullptr)
+      return add(*op->input("initial"), depth - 1);
+    if (op == nullptr || depth == 0 || !op->epilogue.empty() || op->block_count() > 0) return false;
+    if (const auto it = numbers_.find(op); it != numbers_.end()) {
+      text_ += cat("#", it->second, " ", value.index());
+      return true;
+    }
+    text_ += cat(op->type_name(), " ", static_cast<int>(op->version().since), " ", value.index(), "(");
+    for (const ir::Operand& o : op->operands()) {
+      text_ += cat(o.param, "=");
+      for (const ir::Value* in : o.values) {
+        if (!add(*in, depth - 1)) return false;
+        text_ += ',';
+      }
+    }
+    text_ += ')';
+    numbers_.emplace(op, numbers_.size());
+    return true;
+  }
+
+  bool add(const ir::Tensor& t) {
+    text_ += cat(t.dtype(), " ", t.shape());
     if (t.dtype() == ir::DType::string) {
       for (int64_t i = 0; i < t.count(); i++) {
         const auto& s = t.view().as<std::string>()[i];
-        text += cat(" ", s.size(), ":", s);
+        text_ += cat(" ", s.size(), ":", s);
       }
     } else if (t.bytes() <= kSpelledOut) {
-      text += ':';
-      text.append(static_cast<const char*>(t.data()), t.bytes());
+      text_ += ':';
+      text_.append(static_cast<const char*>(t.data()), t.bytes());
     } else {
-      const std::string name = name_of(t);
+      const std::string name = name_of_(t);
       if (name.empty()) return false;
-      text += cat("@", name);
+      text_ += cat("@", name);
     }
     return true;
   }
-  const ir::Op* op = value.producer();
-  if (value.constant() != nullptr) return false;
-  if (op != nullptr && op->has_trait(ir::Trait::parameter) && op->input("initial") != nullptr)
-    return describe(*op->input("initial"), parameters, depth - 1, text, name_of);
-  if (op == nullptr || depth == 0 || !op->epilogue.empty() || op->block_count() > 0) return false;
-  text += cat(op->type_name(), " ", static_cast<int>(op->version().since), " ", value.index(), "(");
-  for (const ir::Operand& o : op->operands()) {
-    text += cat(o.param, "=");
-    for (const ir::Value* in : o.values) {
-      if (!describe(*in, parameters, depth - 1, text, name_of)) return false;
-      text += ',';
-    }
-  }
-  text += ')';
-  return true;
-}
+
+  const ParameterValues& parameters_;
+  const NameOf name_of_;
+  std::string text_;
+  std::unordered_map<const ir::Op*, size_t> numbers_;
+};
 
 std::string digest_of(const ir::Tensor& t) {
   Digest digest;
@@ -121,19 +144,18 @@ Identity identity_of(const ir::Value& value, const ParameterValues& parameters) 
     out.sources.push_back(t);
     return cat(reinterpret_cast<uintptr_t>(t.data()));
   };
-  if (!describe(value, parameters, kMaxKeyDepth, out.text, name_of)) out.text.clear();
+  out.text = Describer(parameters, name_of).text_of(value);
   return out;
 }
 
 std::string lasting_identity_of(const ir::Value& value, const PackedCache& cache, const ParameterValues& parameters) {
-  std::string text;
   const auto name_of = [&](const ir::Tensor& t) {
     const auto place = place_in_file(t.data(), t.bytes());
     const std::string* name = place ? cache.name_of(place->content) : nullptr;
     if (name != nullptr) return cat("'", *name, "' at ", place->offset);
     return t.bytes() > kDigested ? std::string() : digest_of(t);
   };
-  return describe(value, parameters, kMaxKeyDepth, text, name_of) ? text : std::string();
+  return Describer(parameters, name_of).text_of(value);
 }
 
 }  // namespace moka::plan

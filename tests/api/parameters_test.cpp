@@ -235,6 +235,43 @@ tensor<fp32, [3, 2]> y = mul(x = w, y = w_y)[name = string("y")];)",
             (std::vector<double>{-1620, -720, -1080, -480, -540, -240}));
 }
 
+/// Values that operations read twice, in a chain: each is visited once.
+TEST(Parameters, AndConstantsMayDouble) {
+  for (const char* start : {"fill(shape = tensor<int32, [1]>([40000]), value = fp32(1))",
+                            "tile(x = w, reps = tensor<int32, [1]>([40000]))"}) {
+    std::string body = "tensor<fp32, [1]> w = const()[name = string(\"w\"), val = tensor<fp32, [1]>([1])];\n";
+    body += std::string("tensor<fp32, [40000]> c0 = ") + start + "[name = string(\"c0\")];\n";
+    for (int i = 0; i < 40; i++) {
+      const std::string from = "c" + std::to_string(i), to = "c" + std::to_string(i + 1);
+      body += "tensor<fp32, [40000]> " + to + " = add(x = " + from + ", y = " + from + ")[name = string(\"" + to +
+              "\")];\n";
+    }
+    body += "tensor<fp32, [40000]> z = mul(x = c40, y = w)[name = string(\"z\")];\n";
+    body += "tensor<fp32, [40000]> y = mul(x = x, y = z)[name = string(\"y\")];";
+    const Model m = Model::from_mil(program("tensor<fp32, [1]> x", body, "y"), with_parameters());
+    EXPECT_EQ(m.predict({{"x", random_array({1}, 1, 0)}}).array("y").at(0), 0);
+    MultiArray one(DataType::float32, {1});
+    one.as<float>()[0] = 1;
+    EXPECT_EQ(m.predict({{"x", one}}).array("y").at(39999), 0x1p40);
+  }
+}
+
+/// Each operation behind a convolution makes a scale and a shift of those before it.
+TEST(Parameters, MayScaleOftenBehindAConvolution) {
+  std::string body =
+      "tensor<fp32, [8]> w = const()[name = string(\"w\"), val = tensor<fp32, [8]>([1, 2, 3, 4, 5, 6, 7, 8])];\n";
+  body +=
+      "tensor<fp32, [1, 8, 2, 2]> c0 = conv(x = x, weight = tensor<fp32, [8, 1, 1, 1]>([[[[1]]], [[[1]]], [[[1]]], "
+      "[[[1]]], [[[1]]], [[[1]]], [[[1]]], [[[1]]]]))[name = string(\"c0\")];\n";
+  for (int i = 0; i < 30; i++) {
+    const std::string from = "c" + std::to_string(i), to = "c" + std::to_string(i + 1);
+    body += "tensor<fp32, [1, 8, 2, 2]> " + to + " = batch_norm(x = " + from +
+            ", mean = w, variance = w, gamma = w, beta = w)[name = string(\"" + to + "\")];\n";
+  }
+  const std::string text = program("tensor<fp32, [1, 1, 2, 2]> x", body, "c30");
+  expect_same_bits(Model::from_mil(text, with_parameters()), Model::from_mil(text));
+}
+
 /// Models for other outputs and batches have the same parameters.
 TEST(Parameters, HoldForSelectedOutputs) {
   const std::string text =

@@ -26,7 +26,7 @@ class Lifetimes {
       } else {
         for (int i : writes_of(sequence_, step)) touch(i, s);
       }
-      cross(s, step);
+      keep_while_regions_run(s, step);
     });
     for (const Region& r : sequence_.regions) keep_for_joined(r);
     const int end = count_steps(sequence_);
@@ -46,7 +46,7 @@ class Lifetimes {
   }
 
   template <class One>
-  void cross(int s, const One& step) {
+  void keep_while_regions_run(int s, const One& step) {
     if constexpr (std::is_same_v<One, Launch>) {
       const Region& r = sequence_.region(step.region);
       if (r.steps.empty()) first_[static_cast<size_t>(step.region)] = s;

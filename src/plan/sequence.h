@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <variant>
 #include <vector>
@@ -78,19 +79,25 @@ struct KernelCall : Call {
 std::string refusal_of(const KernelCall& call, const kernel::Device& device);
 
 /// Runs the kernel.
-struct Run : KernelCall {};
+struct Run : KernelCall {
+  static constexpr std::string_view kKind = "run";
+};
 
 /// Nothing to do, because its inputs or outputs are parts of one value's memory.
-struct Placed : KernelCall {};
+struct Placed : KernelCall {
+  static constexpr std::string_view kKind = "placed";
+};
 
 /// The host copies a value, to another layout if the places have different ones.
 struct Convert {
+  static constexpr std::string_view kKind = "convert";
   int from = -1, to = -1;  ///< places
   int threads = 1;         ///< number of threads that share the work
 };
 
 /// A device copies a value in its memory: to another layout, to a state, or from packed pixels to planes.
 struct DeviceConvert {
+  static constexpr std::string_view kKind = "convert";
   int from = -1, to = -1;  ///< places
   std::shared_ptr<const kernel::KernelChoice> choice;
 };
@@ -100,9 +107,13 @@ struct Control : Call {
   std::array<std::shared_ptr<PlanCache>, 2> blocks;
 };
 /// Runs the first block if its condition holds, else the second.
-struct Cond : Control {};
+struct Cond : Control {
+  static constexpr std::string_view kKind = "cond";
+};
 /// Runs the second block as long as the first gives true.
-struct Loop : Control {};
+struct Loop : Control {
+  static constexpr std::string_view kKind = "loop";
+};
 
 /// A value that a region takes before its launch (Region::uploads) or gives after its wait (Region::downloads).
 struct Slot {
@@ -111,28 +122,33 @@ struct Slot {
 };
 /// The host writes a value that a region reads.
 struct Upload {
+  static constexpr std::string_view kKind = "upload";
   int from = -1;  ///< place
   Slot to;
 };
 /// Submits the commands of a region, and continues.
 struct Launch {
+  static constexpr std::string_view kKind = "launch";
   int region = -1;
 };
 /// Waits until a region that was launched is done.
 struct Wait {
+  static constexpr std::string_view kKind = "wait";
   int region = -1;
 };
 /// The host reads a result of a region.
 struct Download {
+  static constexpr std::string_view kKind = "download";
   Slot from;
   int to = -1;  ///< place
 };
 /// A result of a region becomes an input of a region of another device. The host copies its bytes once.
 struct Transfer {
+  static constexpr std::string_view kKind = "transfer";
   Slot from, to;
 };
 
-/// What the host does, in order.
+/// What the host does, in order. Each kind has its name in texts, kKind.
 using Step = std::variant<Run, Placed, Convert, Cond, Loop, Upload, Launch, Wait, Download, Transfer>;
 /// What a device does, in order.
 using RegionStep = std::variant<Run, Placed, DeviceConvert>;

@@ -53,11 +53,18 @@ void Settler::add_call(Kind step) {
     region(open_).steps.emplace_back(std::move(step));
 }
 
+template <class Kind>
+void Settler::add_control(Kind step) {
+  settle(step.in);
+  settle(step.out);
+  add_step(std::move(step));
+}
+
 Status Settler::settle(Draft::Entry& entry) {
   if (const Relocate* relocate = std::get_if<Relocate>(&entry.step)) {
     settle_until(static_cast<size_t>(relocate->to));
     const Place& to = draft_.values.place(relocate->to);
-    settled_.push_back(MOKA_TRY(bring(settled(relocate->from), {to.device, to.layout})));
+    settled_.push_back(MOKA_TRY(place_at(settled(relocate->from), {to.device, to.layout})));
     return {};
   }
   settle_until(entry.places);
@@ -71,15 +78,8 @@ Status Settler::settle(Draft::Entry& entry) {
     add_call(std::move(*placed));
   } else {
     close_region();
-    if (Cond* cond = std::get_if<Cond>(&entry.step)) {
-      settle(cond->in);
-      settle(cond->out);
-      add_step(std::move(*cond));
-    } else if (Loop* loop = std::get_if<Loop>(&entry.step)) {
-      settle(loop->in);
-      settle(loop->out);
-      add_step(std::move(*loop));
-    }
+    if (Cond* cond = std::get_if<Cond>(&entry.step)) add_control(std::move(*cond));
+    if (Loop* loop = std::get_if<Loop>(&entry.step)) add_control(std::move(*loop));
   }
   return {};
 }
@@ -113,7 +113,7 @@ Status Settler::download_all() {
   for (int i = 0; i < static_cast<int>(sequence_.places.size()); i++) {
     const Place& p = place(i);
     if (p.device != nullptr && p.is<InArena>() && p.value != nullptr && p.value->producer() != nullptr)
-      MOKA_TRY(bring(i, {nullptr, p.layout}));
+      MOKA_TRY(place_at(i, {nullptr, p.layout}));
   }
   return {};
 }

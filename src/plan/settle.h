@@ -44,6 +44,8 @@ class Settler {
   Status settle(Draft::Entry& entry);
   template <class Kind>
   void add_call(Kind step);
+  template <class Kind>
+  void add_control(Kind step);
   Status finish_outputs();
   /// Copies everything that devices compute to the host.
   Status download_all();
@@ -51,8 +53,8 @@ class Settler {
   void find_planes();
 
   /// The place of p's value at a spot: one that has it already, or the last of conversions and crossings.
-  Result<int> bring(int p, const Spot& to);
-  Result<int> on_host(int p) { return bring(p, {}); }
+  Result<int> place_at(int p, const Spot& to);
+  Result<int> on_host(int p) { return place_at(p, {}); }
   /// The next spot on the way of p's value to another one.
   Result<Spot> next_hop(int p, const Spot& to);
   Result<Spot> next_hop_between(int p, const Spot& to);

@@ -24,7 +24,7 @@ Result<size_t> bytes_in(const Place& p, kernel::Layout layout) {
 
 }  // namespace
 
-Result<int> Settler::bring(int from, const Spot& to) {
+Result<int> Settler::place_at(int from, const Spot& to) {
   std::vector<int> passed;
   int at = from;
   while (Spot{place(at).device, place(at).layout} != to) {

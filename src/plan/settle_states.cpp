@@ -17,7 +17,7 @@ Status Settler::copy_given(bool on_devices) {
     const int held = place(given).root;
     const bool is_held = held != place(state).root && given_.contains(held);
     if (!is_now(state) && !(is_held && is_now(held))) continue;
-    given = MOKA_TRY(bring(given, {place(state).device, {}}));
+    given = MOKA_TRY(place_at(given, {place(state).device, {}}));
     const int root = place(given).root;
     if (root == place(state).root || !given_.contains(root)) continue;
     Place p;

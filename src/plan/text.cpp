@@ -135,31 +135,6 @@ void add_claim(const ResolvedOp& op, const Claim& c, std::string& out) {
   out += "\n";
 }
 
-template <class One>
-constexpr std::string_view kKind = "";
-template <>
-constexpr std::string_view kKind<Run> = "run";
-template <>
-constexpr std::string_view kKind<Placed> = "placed";
-template <>
-constexpr std::string_view kKind<Convert> = "convert";
-template <>
-constexpr std::string_view kKind<DeviceConvert> = "convert";
-template <>
-constexpr std::string_view kKind<Cond> = "cond";
-template <>
-constexpr std::string_view kKind<Loop> = "loop";
-template <>
-constexpr std::string_view kKind<Upload> = "upload";
-template <>
-constexpr std::string_view kKind<Launch> = "launch";
-template <>
-constexpr std::string_view kKind<Wait> = "wait";
-template <>
-constexpr std::string_view kKind<Download> = "download";
-template <>
-constexpr std::string_view kKind<Transfer> = "transfer";
-
 std::string_view storage_text(const Place& p) {
   constexpr std::string_view kNames[] = {"arena", "constant", "external", "object", "prepared"};
   return kNames[p.storage.index()];
@@ -273,7 +248,7 @@ std::string to_text(const Sequence& sequence) {
     if (region >= 0) text += cat(", ", where(region));
     if constexpr (requires { step.threads; })
       if (step.threads > 1) text += cat(", ", step.threads, " threads");
-    out += line(kKind<One>, text, 0);
+    out += line(One::kKind, text, 0);
   });
   if (sequence.pending)
     out += line("pending",

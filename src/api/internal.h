@@ -246,18 +246,22 @@ struct __attribute__((visibility("hidden"))) State::Impl {
   runtime::StateValue& at(std::string_view name);
 };
 
-struct __attribute__((visibility("hidden"))) Model::Impl {
-  /// The source of the model, kept to import it again.
-  struct Source {
-    std::optional<format::ModelFile> file;  ///< none: a program, or text and weights
-    std::shared_ptr<const ProgramBuilder::Impl> program;
-    import::ModelDescription description;  ///< of `program`
-    std::string path;                      ///< path of the file; empty: the model is in memory
-    std::string text;
-    std::map<std::string, Bytes> weights;
-    std::shared_ptr<plan::PackedStore> packed = std::make_shared<plan::PackedStore>();
-    Result<import::ImportedModel> import(const import::ImportOptions& options) const;
-  };
+namespace api {
+
+/// The source of a model, kept to import it again.
+struct LoadedSource {
+  std::optional<format::ModelFile> file;  ///< none: a program, or text and weights
+  std::shared_ptr<const ProgramBuilder::Impl> program;
+  import::ModelDescription description;  ///< of `program`
+  std::string path;                      ///< path of the file; empty: the model is in memory
+  std::string text;
+  std::map<std::string, Bytes> weights;
+  std::shared_ptr<plan::PackedStore> packed = std::make_shared<plan::PackedStore>();
+  Result<import::ImportedModel> import(const import::ImportOptions& options) const;
+};
+
+/// What a loaded model and its versions with other parameters have in common.
+struct LoadedModel {
   /// Destroyed last, after the model's many small allocations, because the heap would keep their memory.
   struct TrimHeap {
     ~TrimHeap() { trim_heap(); }
@@ -265,20 +269,26 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   ModelConfiguration configuration;
   ModelDescription description;
   FunctionDescription function;
+  std::shared_ptr<const LoadedSource> source;
+
+  runtime::CompileOptions compile_options;
+  KernelCache kernel_cache;
+  PackedWeights packed_weights;
+  std::vector<std::string> device_remarks;
+  std::vector<PlannedPin> pins;
+  bool sequences_only = false;                                ///< the model itself takes inputs of rank 5
+  std::map<std::string, import::ImportedModel::Sized> sized;  ///< inputs for one size of which the model is
+};
+
+}  // namespace api
+
+struct __attribute__((visibility("hidden"))) Model::Impl : api::LoadedModel {
+  using Source = api::LoadedSource;
   LoadTimes times;
   size_t heap_bytes = 0;  ///< MemoryUse::heap
   std::shared_ptr<const runtime::Model> model;
-  std::shared_ptr<const Source> source;
-
-  runtime::CompileOptions compile_options;
-  api::KernelCache kernel_cache;
-  api::PackedWeights packed_weights;
-  std::vector<std::string> device_remarks;
-  std::vector<PlannedPin> pins;
   mutable std::atomic<trace::ModelId> trace_model{0};
   mutable std::atomic<bool> has_told_changes{false};
-  bool sequences_only = false;                                ///< `model` itself takes inputs of rank 5
-  std::map<std::string, import::ImportedModel::Sized> sized;  ///< inputs for one size of which `model` is
   mutable api::Variants variants;
 
   static std::shared_ptr<const Impl> make(std::shared_ptr<const Source> source, const ModelConfiguration& configuration,

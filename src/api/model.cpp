@@ -30,7 +30,7 @@ Error reclassified(Error error, ErrorCode code) {
 
 }  // namespace api
 
-Result<import::ImportedModel> Model::Impl::Source::import(const import::ImportOptions& options) const {
+Result<import::ImportedModel> api::LoadedSource::import(const import::ImportOptions& options) const {
   if (file) {
     Result<import::ImportedModel> imported = import::import_model(*file, options);
     return imported.ok() ? std::move(imported) : api::reclassified(std::move(imported).error(), ErrorCode::malformed);
@@ -141,7 +141,10 @@ Model Model::from_mil(const std::string& text, const ModelConfiguration& configu
 Model Model::configured(const ModelConfiguration& configuration) const {
   const api::TracedLoad traced(impl_->source->path, configuration);
   std::map<std::string, ir::Tensor> values = impl_->compile_options.parameter_values;
-  if (configuration.function_name != impl_->configuration.function_name) values.clear();
+  const auto function_of = [this](const ModelConfiguration& c) {
+    return c.function_name.empty() ? impl_->description.default_function : c.function_name;
+  };
+  if (function_of(configuration) != function_of(impl_->configuration)) values.clear();
   ModelConfiguration c = configuration;
   for (const auto& [name, value] : values)
     if (std::find(c.parameters.begin(), c.parameters.end(), name) == c.parameters.end()) c.parameters.push_back(name);

@@ -35,7 +35,7 @@ ir::Tensor converted(const runtime::Parameter& p, const MultiArray& value) {
                     cat("parameter '", p.name, "': expected shape ", p.type.shape(), ", got ", shape));
   ir::Tensor to = api::unwrap(ir::Tensor::uninitialized(p.type.dtype(), shape));
   ir::copy_array(api::view_of(value), to.view());
-  if (is_finite(to) || p.type.dtype() == api::to_ir(value.type())) return to;
+  if (p.type.dtype() == api::to_ir(value.type()) || is_finite(to)) return to;
   const ir::Tensor given = api::unwrap(ir::Tensor::uninitialized(ir::DType::fp64, shape));
   ir::copy_array(api::view_of(value), given.view());
   for (int64_t i = 0; i < to.count(); i++)
@@ -72,18 +72,8 @@ std::shared_ptr<const Model::Impl> Model::Impl::with_parameters(const Impl& from
                                                                 const std::map<std::string, ir::Tensor>& values) {
   const auto start = Clock::now();
   auto impl = std::make_shared<Impl>();
-  impl->configuration = from.configuration;
-  impl->description = from.description;
-  impl->function = from.function;
-  impl->source = from.source;
-  impl->compile_options = from.compile_options;
-  impl->kernel_cache = from.kernel_cache;
-  impl->packed_weights = from.packed_weights;
-  impl->device_remarks = from.device_remarks;
-  impl->pins = from.pins;
+  static_cast<api::LoadedModel&>(*impl) = from;
   impl->trace_model = from.trace_model.load();
-  impl->sequences_only = from.sequences_only;
-  impl->sized = from.sized;
   // Nothing gives a budget back, so versions that are gone would count for this one.
   auto& budget = impl->compile_options.plan.budget;
   if (budget) budget = std::make_shared<MemoryBudget>(budget->limit());

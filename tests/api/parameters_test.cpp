@@ -235,6 +235,24 @@ tensor<fp32, [3, 2]> y = mul(x = w, y = w_y)[name = string("y")];)",
             (std::vector<double>{-1620, -720, -1080, -480, -540, -240}));
 }
 
+TEST(Parameters, StayInAnotherConfiguration) {
+  const std::string text =
+      program("tensor<fp32, [2]> x",
+              R"(tensor<fp32, [2]> w = const()[name = string("w"), val = tensor<fp32, [2]>([1, 2])];
+tensor<fp32, [2]> y = mul(x = x, y = w)[name = string("y")];)",
+              "y");
+  MultiArray five(DataType::float32, {2});
+  for (float& v : five.as<float>()) v = 5;
+  const Model model = Model::from_mil(text, with_parameters({"w"})).with_parameters({{"w", five}});
+  for (const char* function : {"", "main"}) {
+    ModelConfiguration c;
+    c.function_name = function;
+    const Model other = model.configured(c).configured(c);
+    EXPECT_EQ(test::values(other.parameter("w")), (std::vector<double>{5, 5})) << function;
+    EXPECT_EQ(other.configuration().parameters, std::vector<std::string>{"w"}) << function;
+  }
+}
+
 /// Values that operations read twice, in a chain: each is visited once.
 TEST(Parameters, AndConstantsMayDouble) {
   for (const char* start : {"fill(shape = tensor<int32, [1]>([40000]), value = fp32(1))",

@@ -115,6 +115,14 @@ void finish_blocked(const ir::Shape& shape, const float* addend, std::span<const
   clear_padding(shape, blocked(), y, begin, end);
 }
 
+FusedSum::FusedSum(const MatchCall& m)
+    : in(static_cast<size_t>(m.call.arg_index("x"))),
+      bias(m.call.arg_index("bias")),
+      addend(m.call.arg_index("addend")),
+      after(activations_of(m.epilogue)) {
+  if (addend < 0) limits = take_limits(after);
+}
+
 std::array<float, 16> bias_of_group(const float* bias, int64_t group, int64_t channels) {
   std::array<float, 16> values{};
   const int64_t block = channel_block();

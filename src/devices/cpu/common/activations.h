@@ -36,6 +36,20 @@ inline void apply_all(std::span<const Activation> all, float* y, int64_t n) {
 /// epilogues and zeroes padding channels.
 void finish_blocked(const ir::Shape& shape, const float* addend, std::span<const Activation> after, float* y,
                     int64_t begin, int64_t end);
+/// Where a kernel that sums products finds its operands, and what it does to the sums.
+struct FusedSum {
+  explicit FusedSum(const MatchCall& m);
+  /// For the kernels of src/devices/cpu/vector; nullptr: none.
+  const float* clamp() const { return limits ? limits->data() : nullptr; }
+  /// Whether finish_blocked() is needed.
+  bool is_finished_later() const { return addend >= 0 || !after.empty(); }
+
+  size_t in;                      ///< input `x`
+  int bias, addend;               ///< inputs; -1: none
+  std::vector<Activation> after;  ///< without the function whose limits the sums get
+  std::optional<Limits> limits;   ///< nullopt if there is an addend, which comes first
+};
+
 /// One block of a bias of `channels` values, with zeros after the last; nullptr: all zeros.
 std::array<float, 16> bias_of_group(const float* bias, int64_t group, int64_t channels);
 

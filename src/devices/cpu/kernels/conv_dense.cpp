@@ -74,13 +74,9 @@ std::shared_ptr<const PanelWeights> weights_of(KernelChoice& c, const MatchCall&
 }
 
 /// Runs tiles of one convolution.
-struct DenseRun {
+struct DenseRun : FusedSum {
   DenseBlocking p;
   ir::Shape y;
-  size_t in;
-  int bias, addend;
-  std::vector<Activation> after;
-  std::optional<Limits> limits;
   std::shared_ptr<const PanelWeights> weights;
 
   void operator()(const KernelArgs& args) const {
@@ -112,10 +108,10 @@ struct DenseRun {
         .weight = group * p.weights_of_group() + column * p.in * p.taps(),
         .room = args.own<float>(),
         .bias = start.data(),
-        .limits = limits ? limits->data() : nullptr,
+        .limits = clamp(),
         .y = all + ((image * p.w.groups + group) * p.out_groups + column / block) * plane + first * block,
         .y_step = plane};
-    const bool more = addend >= 0 || !after.empty();
+    const bool more = is_finished_later();
     task.run(pixels, more ? kDenseFinished : pixels, false, [&](int64_t, int64_t count, float* line) {
       for (const float* end = line + p.width(of_group) / block * plane; more && line < end; line += plane)
         finish_blocked(y, data_of(args, addend), after, all, line - all, line - all + count * block);
@@ -160,15 +156,7 @@ Match match_dense(const MatchCall& given) {
   const double flops = 2.0 * static_cast<double>(y.count() * p.in * p.taps());
   const MatchCall m = with_threads_for(given, flops);
   divide_dense(p, m.threads);
-  DenseRun run{p,
-               y,
-               static_cast<size_t>(m.call.arg_index("x")),
-               m.call.arg_index("bias"),
-               m.call.arg_index("addend"),
-               activations_of(m.epilogue),
-               {},
-               {}};
-  if (run.addend < 0) run.limits = take_limits(run.after);
+  DenseRun run{FusedSum(m), p, y, nullptr};
   KernelChoice c;
   c.kernel = "cpu.conv.dense";
   c.in = in_layouts(m, "x", rows ? Layout{} : blocked());

@@ -107,13 +107,9 @@ struct PackedDepthwise {
 };
 
 /// What the kernel needs when it runs.
-struct DepthwiseRun {
+struct DepthwiseRun : FusedSum {
   DepthwiseBlocking p;
   ir::Shape y;
-  size_t in;
-  int bias, addend;
-  std::vector<Activation> after;
-  std::optional<Limits> limits;
   bool moves_zero;  ///< the limits exclude zero, which the padding of channels must stay
   std::shared_ptr<const PackedDepthwise> packed;
 
@@ -144,14 +140,14 @@ Status DepthwiseRun::operator()(const KernelArgs& args) const {
     }
     call.weight = packed->data() + group * p.weights_of_channel() * block;
     call.bias = start.data();
-    call.limits = limits ? limits->data() : nullptr;
+    call.limits = clamp();
     for (call.top = top; call.top < end; call.top = call.bottom) {
       call.bottom = std::min(call.top + most, end);
       call.y = all + (plane * p.down.out + call.top) * line;
       depthwise().rows(call);
       for (const OddTap& odd : packed->odd)
         if (odd.group == group) spoil_padding(p, call, odd);
-      if (addend < 0 && after.empty() && !moves_zero) continue;
+      if (!is_finished_later() && !moves_zero) continue;
       const int64_t at = call.y - all;
       finish_blocked(y, data_of(args, addend), after, all, at, at + (call.bottom - call.top) * line);
     }
@@ -172,18 +168,15 @@ Match match_depthwise(const MatchCall& given) {
   const double flops = 2.0 * static_cast<double>(y.count() * mixed * w.taps());
   const MatchCall m = with_threads_for(given, flops);
   const DepthwiseBlocking p = blocking_of(w, x, y[1], m.threads);
-  const auto in = static_cast<size_t>(m.call.arg_index("x"));
-  const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
-  std::vector<Activation> after = activations_of(m.epilogue);
-  std::optional<Limits> limits;
-  if (addend < 0) limits = take_limits(after);
-  const bool moves_zero = limits && ((*limits)[0] > 0 || (*limits)[1] < 0) && has_padding(y, blocked());
+  const int weight = m.call.arg_index("weight");
+  FusedSum sum(m);
+  const bool moves_zero = sum.limits && ((*sum.limits)[0] > 0 || (*sum.limits)[1] < 0) && has_padding(y, blocked());
   auto packed = std::make_shared<PackedDepthwise>();
   KernelChoice c;
   c.kernel = "cpu.conv.depthwise";
   if (mixed > 1) c.note = cat("groups of ", mixed);
   c.in = in_layouts(m, "x", blocked());
-  if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
+  if (sum.addend >= 0) c.in[static_cast<size_t>(sum.addend)] = blocked();
   c.out = {blocked()};
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(weight)] = true;
@@ -204,8 +197,7 @@ Match match_depthwise(const MatchCall& given) {
     packed->odd = odd_taps(p, packed->data());
     return {};
   };
-  c.run = [run = DepthwiseRun{p, y, in, bias, addend, std::move(after), limits, moves_zero, packed}](
-              const KernelArgs& args) { return run(args); };
+  c.run = [run = DepthwiseRun{std::move(sum), p, y, moves_zero, packed}](const KernelArgs& args) { return run(args); };
   return Match::yes(std::move(c));
 }
 

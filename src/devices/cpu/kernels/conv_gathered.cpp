@@ -185,14 +185,10 @@ std::string not_gathered(const MatchCall& m, const Window& w, const ir::Shape& x
 }
 
 /// Runs one tile of work.
-struct GatheredRun {
+struct GatheredRun : FusedSum {
   GatherBlocking p;
-  std::shared_ptr<const PackedFloats> weights;
   ir::Shape x, y;
-  std::vector<Activation> after;
-  std::optional<Limits> limits;
-  size_t in;
-  int bias, addend;
+  std::shared_ptr<const PackedFloats> weights;
 
   int64_t in_image() const { return storage_count(x, p.in_rows ? Layout{} : blocked()) / p.images; }
   int64_t out_image() const { return storage_count(y, p.out_rows ? Layout{} : blocked()) / p.images; }
@@ -210,14 +206,14 @@ struct GatheredRun {
     const float* added = data_of(args, addend);
     const int64_t pixels = p.pixels(), plane = pixels * p.block();
     if (!p.out_rows) {
-      if (added == nullptr && after.empty()) return;
+      if (!is_finished_later()) return;
       for (float* to = call.y; to < call.y + call.width / p.block() * plane; to += plane)
         finish_blocked(y, added, after, all, to - all, to - all + call.pixels * p.block());
       return;
     }
     const int64_t at = image * out_image() + channel * pixels + pixel;
     store_lines(call.y, call.y_step, p.block(), call.used, call.pixels, all + at, pixels);
-    if (added == nullptr && after.empty()) return;
+    if (!is_finished_later()) return;
     for (int64_t c = 0; c < call.used; c++) {
       float* line = all + at + c * pixels;
       if (added != nullptr)
@@ -242,10 +238,10 @@ struct GatheredRun {
     call.weight = weights->data() + group * p.panel_floats() + column * depth;
     call.width = width;
     call.bias = start.data();
-    call.limits = limits ? limits->data() : nullptr;
+    call.limits = clamp();
     call.ahead = call.weight + width * depth;
     call.ahead_lines = width * static_cast<int64_t>(sizeof(float)) / vector::Pointwise::kLineBytes + 1;
-    const bool pieces = p.out_rows || addend >= 0 || !after.empty();
+    const bool pieces = p.out_rows || is_finished_later();
     for (int64_t done = 0; done < pixels; done += call.pixels, call.x += call.pixels * block) {
       // A single pixel is summed in another order, so none may be left over, since chunks depend on the threads.
       call.pixels = pieces && pixels - done != kStored + 1 ? std::min(pixels - done, kStored) : pixels - done;
@@ -292,11 +288,7 @@ Match match_gathered(const MatchCall& given) {
   KernelChoice c;
   c.kernel = "cpu.conv.gathered";
   c.in = in_layouts(m, "x", p.in_rows ? Layout{} : blocked());
-  GatheredRun run{.p = p, .x = x, .y = y, .in = static_cast<size_t>(m.call.arg_index("x"))};
-  run.bias = m.call.arg_index("bias");
-  run.addend = m.call.arg_index("addend");
-  run.after = activations_of(m.epilogue);
-  if (run.addend < 0) run.limits = take_limits(run.after);
+  GatheredRun run{FusedSum(m), p, x, y, nullptr};
   c.out = {p.out_rows ? Layout{} : blocked()};
   if (run.addend >= 0) c.in[static_cast<size_t>(run.addend)] = c.out[0];
   c.thread_scratch =

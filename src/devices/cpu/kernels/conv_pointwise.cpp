@@ -225,20 +225,16 @@ Match match_pointwise(const MatchCall& given) {
   const double flops = 2.0 * static_cast<double>(y.count() * x[1]);
   const MatchCall m = with_threads_for(given, flops);
   const PointwiseBlocking p = blocking_of(x, y[1], m.threads);
-  const auto in = static_cast<size_t>(m.call.arg_index("x"));
-  const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
-  std::vector<Activation> after = activations_of(m.epilogue);
-  std::optional<Limits> limits;
-  if (addend < 0) limits = take_limits(after);
+  const FusedSum sum(m);
   KernelChoice c;
   c.kernel = "cpu.conv.pointwise";
   c.in = in_layouts(m, "x", blocked());
-  if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
+  if (sum.addend >= 0) c.in[static_cast<size_t>(sum.addend)] = blocked();
   c.out = {blocked()};
   c.tiles = p.images * p.chunks * p.parts;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
-  const auto weights = packed_weights(c, m, p, weight);
+  const auto weights = packed_weights(c, m, p, m.call.arg_index("weight"));
   c.run = [=](const KernelArgs& args) -> Status {
     const int64_t block = pointwise().block, plane = p.pixels * block;
     auto* all = args.out[0].as<float>();
@@ -254,7 +250,7 @@ Match match_pointwise(const MatchCall& given) {
       for (int64_t panel = p.first_panel(part); panel < p.first_panel(part + 1); panel++) {
         const int64_t width = p.width(panel), column = p.column(panel);
         vector::Pointwise::Call call;
-        call.x = args.in[in].as<float>() + image * p.in_groups * plane + first * block;
+        call.x = args.in[sum.in].as<float>() + image * p.in_groups * plane + first * block;
         call.x_step = plane;
         call.in = p.in;
         call.widened = args.own<float>();
@@ -263,21 +259,21 @@ Match match_pointwise(const MatchCall& given) {
         call.width = width;
         call.used = std::min(width, p.out - column);
         std::array<float, kMostPanel> start{};
-        if (bias >= 0) std::copy_n(data_of(args, bias) + column, call.used, start.begin());
+        if (sum.bias >= 0) std::copy_n(data_of(args, sum.bias) + column, call.used, start.begin());
         call.twice = p.twice() && panel + 1 == p.panels();
         if (call.twice) repeat_half(start.data() + width);
         call.bias = start.data();
-        call.limits = limits ? limits->data() : nullptr;
+        call.limits = sum.clamp();
         call.y = all + (image * p.out_groups + column / block) * plane + first * block;
         call.y_step = plane;
-        const bool more = addend >= 0 || !after.empty();
+        const bool more = sum.is_finished_later();
         for (int64_t left = pixels; left > 0; left -= call.pixels) {
           // A single pixel is summed in another order, so none may be left over, since chunks depend on the threads.
           call.pixels = more && left != kFinished + 1 ? std::min(left, kFinished) : left;
           pointwise().multiply(call);
           call.halves = nullptr;
           for (float* to = call.y; more && to < call.y + width / block * plane; to += plane)
-            finish_blocked(y, data_of(args, addend), after, all, to - all, to - all + call.pixels * block);
+            finish_blocked(y, data_of(args, sum.addend), sum.after, all, to - all, to - all + call.pixels * block);
           call.x += call.pixels * block;
           call.y += call.pixels * block;
         }

@@ -117,13 +117,9 @@ SmallChannelsBlocking small_channels_blocking_of(const Window& w, const ir::Shap
 }
 
 /// What the kernel needs when it runs.
-struct SmallChannelsRun {
+struct SmallChannelsRun : FusedSum {
   SmallChannelsBlocking p;
   ir::Shape y;
-  size_t in;
-  int bias, addend;
-  std::vector<Activation> after;
-  std::optional<Limits> limits;
   std::shared_ptr<const PackedFloats> weights;
 
   Status operator()(const KernelArgs& args) const;
@@ -161,10 +157,10 @@ void SmallChannelsRun::compute_row(const KernelArgs& args, const float* x, int64
       const bool last = tap + call.count == p.taps();
       call.add = tap > 0;
       call.bias = last && bias >= 0 ? of_panel.data() : nullptr;
-      call.limits = last && limits ? limits->data() : nullptr;
+      call.limits = last ? clamp() : nullptr;
       small_channels().multiply(call);
     }
-    if (addend < 0 && after.empty()) continue;
+    if (!is_finished_later()) continue;
     for (float* to = call.y; to < call.y + call.width / block * plane; to += plane)
       finish_blocked(y, data_of(args, addend), after, all, to - all, to - all + call.pixels * block);
   }
@@ -205,16 +201,14 @@ Match match_small_channels(const MatchCall& given) {
   const SmallChannelsBlocking p = small_channels_blocking_of(w, x, y[1], m.threads);
   constexpr int64_t kMostRing = 1 << 17, kMostTaps = 1 << 12;
   if (p.deep.taps * p.down.span() * p.line() > kMostRing || p.taps() > kMostTaps) return Match::no("a large window");
-  const auto in = static_cast<size_t>(m.call.arg_index("x"));
-  const int weight = m.call.arg_index("weight"), bias = m.call.arg_index("bias"), addend = m.call.arg_index("addend");
-  std::vector<Activation> after = activations_of(m.epilogue);
-  if (!given.asked && !pays(p, after)) return Match::no("a window or a function that oneDNN is good at");
-  std::optional<Limits> limits;
-  if (addend < 0) limits = take_limits(after);
+  const int weight = m.call.arg_index("weight");
+  if (!given.asked && !pays(p, activations_of(m.epilogue)))
+    return Match::no("a window or a function that oneDNN is good at");
+  FusedSum sum(m);
   KernelChoice c;
   c.kernel = "cpu.conv.small_channels";
   c.in.resize(m.call.all_args().size());
-  if (addend >= 0) c.in[static_cast<size_t>(addend)] = blocked();
+  if (sum.addend >= 0) c.in[static_cast<size_t>(sum.addend)] = blocked();
   c.out = {blocked()};
   c.thread_scratch = static_cast<size_t>(p.scratch());
   c.tiles = p.images * p.deep.out * p.bands;
@@ -223,9 +217,7 @@ Match match_small_channels(const MatchCall& given) {
   const auto weights =
       packed_before(c, m, weight, cat("small channels of ", small_channels().lanes, " ", small_channels().block),
                     p.columns() * p.taps(), [p](const float* value, float* to) { pack_weights(p, value, to); });
-  c.run = [run = SmallChannelsRun{p, y, in, bias, addend, std::move(after), limits, weights}](const KernelArgs& args) {
-    return run(args);
-  };
+  c.run = [run = SmallChannelsRun{std::move(sum), p, y, weights}](const KernelArgs& args) { return run(args); };
   return Match::yes(std::move(c));
 }
 

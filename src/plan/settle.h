@@ -63,7 +63,7 @@ class Settler {
   Result<int> convert(int p, const Spot& to);
   /// Adds an upload of a value as it is.
   int upload(int p, const Device& device);
-  /// Makes the place of an upload to the open region of the device.
+  /// Adds an upload to the open region of the device: the place that it fills, and its slot.
   std::pair<int, Slot> add_upload(int p, const Device& device);
   /// How the device unpacks a picture; nullptr: it does not, or the value is not a picture.
   std::unique_ptr<kernel::KernelChoice> unpacking(int p, const Device& device);

@@ -79,7 +79,7 @@ FilterForm palette_of(DType type, int64_t groups, double bytes, bool scale = fal
           }};
 }
 
-/// A table for each place in the weights of a channel, as where the entries are scaled across the output channels.
+/// A table for each weight of a filter, which all filters share.
 FilterForm row_palettes(DType type, double bytes) {
   return {
       cat(type, " palettes of rows"), bytes, [=](Graph& g, const Shape& shape) {

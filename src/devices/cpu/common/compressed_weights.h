@@ -6,10 +6,10 @@
 
 #include "devices/cpu/common/common.h"
 
-/// Weights that the file stores as integers with scales, as indices into tables of up to 16 entries, with or without
-/// scales, or with at most half of the values, in float16, beside a mask. They are packed as codes of 1, 2, 4 or 8
-/// bits, or as a mask and values, and panels are widened in each prediction. The floats are the same as those of the
-/// expanded constant, unless `Precision::wide` leaves out its rounding to float16.
+/// Weights that stay compressed in memory. The file stores them as integers with scales, as indices into tables of up
+/// to 16 entries (with or without scales), or as a mask and float16 values for at most half of them. They are packed as
+/// codes of 1, 2, 4 or 8 bits, or as a mask and values. Each prediction widens panels to floats: those of the expanded
+/// constant, unless `Precision::wide` leaves out its rounding to float16.
 namespace moka::devices::cpu {
 
 /// A constant matrix [columns, depth] of such weights. The depth may span several axes of the constant. Scales are then

@@ -264,6 +264,10 @@ OpBuilder& OpBuilder::reference(ReferenceFn fn) {
   last().reference = std::move(fn);
   return *this;
 }
+OpBuilder& OpBuilder::gradient(GradientFn fn) {
+  def_.gradient = std::move(fn);
+  return *this;
+}
 OpBuilder& OpBuilder::traits(Trait t) {
   last().traits = t;
   return *this;
@@ -283,6 +287,11 @@ OpBuilder& OpBuilder::at(Opset since, const std::function<void(OpVersion&)>& edi
   def_.versions.push_back(std::move(v));
   return *this;
 }
+bool OpDef::is_step() const {
+  const auto* f = gradient.target<void (*)(Gradient&)>();
+  return f != nullptr && *f == &no_gradient;
+}
+
 OpDef OpBuilder::build() { return std::move(def_); }
 
 struct OpTable::Defined {

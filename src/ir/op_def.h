@@ -15,6 +15,7 @@
 
 namespace moka::ir {
 
+class Gradient;
 class Op;
 
 /// MIL operation sets, ordered. CoreML5..CoreML9 are the names of ios15..ios26 in the protobuf.
@@ -181,6 +182,12 @@ using InferFn = std::function<Result<std::vector<Type>>(const OpCall&)>;
 /// Fails only on values (e.g. an index out of range under validate_indices). Memory-safe for every value.
 using ReferenceFn = std::function<Status(const OpCall&, std::span<const TensorView> out)>;
 
+/// Writes how the loss changes with the inputs, as operations (ir/gradient.h). Inputs that it does not set have no
+/// gradient.
+using GradientFn = std::function<void(Gradient&)>;
+/// For operations whose results do not change with their inputs, or only in steps.
+void no_gradient(Gradient&);
+
 /// Allowed difference from independent results, relative to max(1, |expected|).
 struct Tolerance {
   double fp32 = 1e-5;
@@ -218,6 +225,7 @@ struct OpDef {
   std::string doc;                  ///< one or two sentences
   std::vector<Note> notes;          ///< for docs/operations/
   std::vector<OpVersion> versions;  ///< ascending
+  GradientFn gradient;              ///< empty: the operation has none
 
   OpDef();
   OpDef(const OpDef&);
@@ -226,6 +234,8 @@ struct OpDef {
   OpDef& operator=(OpDef&&) noexcept;
   ~OpDef();
 
+  /// Whether its results do not change with its inputs, or only in steps.
+  bool is_step() const;
   /// The newest version that is not newer than `opset`; nullptr when the operation was introduced later.
   const OpVersion* at(Opset opset) const;
 };
@@ -263,6 +273,7 @@ class OpBuilder {
 
   OpBuilder& infer(InferFn fn);
   OpBuilder& reference(ReferenceFn fn);
+  OpBuilder& gradient(GradientFn fn);
   OpBuilder& traits(Trait t);
   OpBuilder& tolerance(double fp32, double fp16);
   OpBuilder& note(std::string_view text, std::string_view evidence);  ///< both are string literals

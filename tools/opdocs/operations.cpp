@@ -159,6 +159,10 @@ std::string page(const OpDef& d, const Support& support) {
   out += is_own(d) ? "Moka's own operation" : "Since " + std::string(to_string(v.since));
   if (const std::string t = traits_text(v.traits); !t.empty()) out += "; " + t;
   if (v.reference) out += "; tolerance " + number(v.tolerance.fp32) + " / " + number(v.tolerance.fp16);
+  if (d.is_step())
+    out += "; the gradient is zero";
+  else if (d.gradient)
+    out += "; has a gradient";
   out += ".\n\n## Parameters\n\n" + parameters_section(d);
   if (!d.notes.empty()) {
     out += "\n## Decided\n\n";

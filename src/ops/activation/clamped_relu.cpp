@@ -1,6 +1,16 @@
+#include "ir/gradient.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
+
+namespace {
+
+void clamped_relu_gradient(Gradient& g) {
+  g.set("x", select(compare("less", g.y(), g.number("beta")),
+                    select(compare("less", g.x(), 0.0), g.dy() * g.number("alpha"), g.dy()), 0.0));
+}
+
+}  // namespace
 
 OpDef define_clamped_relu() {
   return unary_with_alpha_beta("clamped_relu",
@@ -15,6 +25,7 @@ OpDef define_clamped_relu() {
           })
       .note("Negative x is multiplied by alpha first. beta is an upper limit only.",
             "coremltools' definition and its value inference")
+      .gradient(clamped_relu_gradient)
       .build();
 }
 

@@ -1,6 +1,13 @@
+#include "ir/gradient.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
+
+namespace {
+
+void linear_activation_gradient(Gradient& g) { g.set("x", g.dy() * g.number("alpha")); }
+
+}  // namespace
 
 OpDef define_linear_activation() {
   return unary_with_alpha_beta("linear_activation", "alpha * x + beta, elementwise.",
@@ -9,6 +16,7 @@ OpDef define_linear_activation() {
           [](OpVersion& v) {
             own_float_type(v, {"alpha", "beta"});
           })
+      .gradient(linear_activation_gradient)
       .build();
 }
 

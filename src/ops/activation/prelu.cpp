@@ -1,5 +1,6 @@
 #include "base/scalar_math.h"
 #include "ops/common/channels.h"
+#include "ops/common/gradients.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
@@ -26,6 +27,12 @@ Status prelu_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void prelu_gradient(Gradient& g) {
+  const Term x = g.x(), is_negative = compare("less", x, 0.0), alpha = channel_wise(g, "alpha");
+  if (g.wants("x")) g.set("x", select(is_negative, g.dy() * alpha, g.dy()));
+  if (g.wants("alpha")) g.set("alpha", sum_but_channels(g, select(is_negative, g.dy() * x, 0.0)));
+}
+
 }  // namespace
 
 OpDef define_prelu() {
@@ -38,6 +45,7 @@ OpDef define_prelu() {
       .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"alpha"}); })
       .note("Channels are axis 1 at any rank of 2 or more. alpha may differ between channels at every rank.",
             "coremltools refuses that at ranks 3 and 5 for its own converter; the formula is the same")
+      .gradient(prelu_gradient)
       .build();
 }
 

@@ -1,11 +1,19 @@
 #include "base/scalar_math.h"
+#include "ir/gradient.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
 
+namespace {
+
+void relu_gradient(Gradient& g) { g.set("x", select(compare("greater", g.y(), 0.0), g.dy(), 0.0)); }
+
+}  // namespace
+
 OpDef define_relu() {
   return unary("relu", "max(x, 0), elementwise.", [](auto x) { return scalar::relu(x); })
       .note("NaN stays NaN, -0 stays -0.", "torch.relu; numpy.maximum for NaN")
+      .gradient(relu_gradient)
       .build();
 }
 

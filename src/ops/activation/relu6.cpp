@@ -1,11 +1,21 @@
 #include "base/scalar_math.h"
+#include "ir/gradient.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
 
+namespace {
+
+void relu6_gradient(Gradient& g) {
+  g.set("x", select(compare("greater", g.x(), 0.0), select(compare("less", g.x(), 6.0), g.dy(), 0.0), 0.0));
+}
+
+}  // namespace
+
 OpDef define_relu6() {
   return unary("relu6", "x clamped to [0, 6], elementwise.",
                [](auto x) { return scalar::clamp(x, decltype(x)(0), decltype(x)(6)); })
+      .gradient(relu6_gradient)
       .build();
 }
 

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 
 namespace moka::ops {
@@ -56,6 +57,11 @@ Status softmax_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void softmax_gradient(Gradient& g) {
+  const Term product = g.dy() * g.y();
+  g.set("x", product - g.y() * g.sum(product, {g.integer("axis")}, true));
+}
+
 }  // namespace
 
 OpDef define_softmax() {
@@ -68,6 +74,7 @@ OpDef define_softmax() {
       .reference(softmax_reference)
       .note("The largest element is subtracted first. A row of only -inf, or with a NaN, is NaN.", "torch.softmax")
       .note("An empty axis gives an empty result.", "NumPy")
+      .gradient(softmax_gradient)
       .build();
 }
 

@@ -1,5 +1,6 @@
 #include "base/scalar_math.h"
 #include "ops/common/channels.h"
+#include "ops/common/gradients.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
@@ -20,6 +21,14 @@ Status softplus_parametric_reference(const OpCall& call, std::span<const TensorV
   return {};
 }
 
+void softplus_parametric_gradient(Gradient& g) {
+  const Term alpha = channel_wise(g, "alpha"), beta = channel_wise(g, "beta"), x = g.x(), inner = beta * x;
+  const Term slope = g.dy() * alpha * apply("sigmoid", inner);
+  if (g.wants("x")) g.set("x", slope * beta);
+  if (g.wants("alpha")) g.set("alpha", sum_but_channels(g, g.dy() * apply("softplus", inner)));
+  if (g.wants("beta")) g.set("beta", sum_but_channels(g, slope * x));
+}
+
 }  // namespace
 
 OpDef define_softplus_parametric() {
@@ -36,6 +45,7 @@ OpDef define_softplus_parametric() {
           })
       .note("Computed like softplus of beta * x. Channels are axis 1.",
             "coremltools' definition; its value inference overflows where the formula does not")
+      .gradient(softplus_parametric_gradient)
       .build();
 }
 

@@ -39,4 +39,12 @@ InferFn infer_pool(int max_rank) {
   };
 }
 
+InferFn infer_pool_gradient(int max_rank) {
+  return [pool = infer_pool(max_rank)](const OpCall& call) -> Result<std::vector<Type>> {
+    const auto result = MOKA_TRY(pool(call));
+    if (!is_compatible(call.type("dy"), result[0])) return call.error("dy", cat(result[0]), cat(call.type("dy")));
+    return one(call.type("x"));
+  };
+}
+
 }  // namespace moka::ops

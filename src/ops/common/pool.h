@@ -16,6 +16,37 @@ ir::OpBuilder& pool_params(ir::OpBuilder& builder);
 /// Infers the output of a pool over at most `max_rank` spatial dimensions.
 ir::InferFn infer_pool(int max_rank);
 
+/// Infers the type of x for a gradient of a pool, whose `dy` must have the type of the pool's result.
+ir::InferFn infer_pool_gradient(int max_rank);
+
+/// The elements of a window inside the input, as ranges of three dimensions.
+struct WindowPlace {
+  int64_t begin[3], end[3];
+  int64_t inside() const {
+    int64_t n = 1;
+    for (int i = 0; i < 3; i++) n *= std::max<int64_t>(0, end[i] - begin[i]);
+    return n;
+  }
+};
+/// Calls fn(first, place) for each window of every plane, in order, with the index of the plane's first element. The
+/// window has rank 3.
+template <class F>
+void each_window(int64_t planes, const Window& w, F fn) {
+  for (int64_t p = 0; p < planes; ++p)
+    for (int64_t od = 0; od < w.out[0]; ++od)
+      for (int64_t oh = 0; oh < w.out[1]; ++oh)
+        for (int64_t ow = 0; ow < w.out[2]; ++ow) {
+          const int64_t o[3] = {od, oh, ow};
+          WindowPlace at;
+          for (int i = 0; i < 3; i++) {
+            const int64_t first = o[i] * w.strides[i] - w.pads_begin[i];
+            at.begin[i] = std::max<int64_t>(first, 0);
+            at.end[i] = std::min(first + w.kernel[i], w.in[i]);
+          }
+          fn(p * w.in_count(), at);
+        }
+}
+
 /// y = finish(fold(... fold(start, v1) ..., vn), n) for each output element, where v1 to vn are the elements of its
 /// window that are inside the input.
 template <class Fold, class Finish>

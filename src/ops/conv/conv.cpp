@@ -1,6 +1,7 @@
 #include "ops/common/addend.h"
 #include "ops/common/common.h"
 #include "ops/common/convolution.h"
+#include "ops/common/gradients.h"
 #include "ops/common/ranks.h"
 
 namespace moka::ops {
@@ -21,6 +22,28 @@ Status conv_reference(const OpCall& call, std::span<const TensorView> out) {
   convolve(call.in("x"), call.in("weight"), call.has("bias") ? &call.in("bias") : nullptr,
            MOKA_TRY(conv_window(call)).as_3d(), out[0]);
   return {};
+}
+
+void conv_gradient(Gradient& g) {
+  if (g.wants("x")) {
+    Ints pad, size;
+    const Window w = g.take(conv_window(g.known()));
+    for (int i = 0; i < w.rank; i++) {
+      pad.push_back(w.pads_begin[i]);
+      pad.push_back(std::max<int64_t>(0, w.pads_end[i]));
+    }
+    for (int64_t d : g.x().shape()) size.push_back(d);
+    g.set("x", g.call("conv_transpose", {{"x", g.dy().value()},
+                                         {"weight", g.in("weight").value()},
+                                         {"strides", w.strides},
+                                         {"dilations", w.dilations},
+                                         {"groups", static_cast<int>(w.groups)},
+                                         {"pad_type", "custom"},
+                                         {"pad", pad},
+                                         {"output_shape", size}}));
+  }
+  if (g.wants("weight")) g.set("weight", conv_weights_gradient(g, g.take(conv_window(g.known())), g.x(), g.dy()));
+  if (g.wants("bias")) g.set("bias", sum_but_channels(g, g.dy()));
 }
 
 }  // namespace
@@ -49,7 +72,7 @@ OpDef define_conv() {
       .note("pad is ignored unless pad_type is custom. same_lower is accepted in iOS15, too.",
             "coremltools' definition; other tools write such models")
       .note("Padding is zeros, so an infinite weight on padding gives NaN.", "torch.nn.functional.conv1d");
-  return with_addend(b.build());
+  return with_addend(b.gradient(conv_gradient).build());
 }
 
 }  // namespace moka::ops

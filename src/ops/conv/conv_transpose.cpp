@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/common/common.h"
+#include "ops/common/gradients.h"
 #include "ops/common/product.h"
 #include "ops/common/ranks.h"
 #include "ops/common/runs.h"
@@ -208,6 +209,30 @@ Status conv_transpose_reference(const OpCall& call, std::span<const TensorView> 
   return {};
 }
 
+void conv_transpose_gradient(Gradient& g) {
+  const Window w = g.take(conv_transpose_window(g.known()));
+  if (g.wants("x")) {
+    Ints pad, begin{0, 0}, end{g.y().shape()[0], g.y().shape()[1]};
+    for (int i = 0; i < w.rank; i++) {
+      begin.push_back(std::max<int64_t>(0, -w.pads_begin[i]));
+      end.push_back(w.out[i] - std::max<int64_t>(0, -w.pads_end[i]));
+      pad.push_back(std::max<int64_t>(0, w.pads_begin[i]));
+      pad.push_back(std::max<int64_t>(0, w.pads_end[i]));
+    }
+    // Elements of the result that no tap reaches.
+    const Term dy = g.call("slice_by_index", {{"x", g.dy().value()}, {"begin", begin}, {"end", end}});
+    g.set("x", g.call("conv", {{"x", dy.value()},
+                               {"weight", g.in("weight").value()},
+                               {"strides", w.strides},
+                               {"dilations", w.dilations},
+                               {"groups", static_cast<int>(w.groups)},
+                               {"pad_type", "custom"},
+                               {"pad", pad}}));
+  }
+  if (g.wants("weight")) g.set("weight", conv_weights_gradient(g, w, g.dy(), g.x()));
+  if (g.wants("bias")) g.set("bias", sum_but_channels(g, g.dy()));
+}
+
 }  // namespace
 
 OpDef define_conv_transpose() {
@@ -251,6 +276,7 @@ OpDef define_conv_transpose() {
             "torch.nn.functional.conv_transpose2d with output_padding")
       .note("Taps outside of the input are skipped, so zero times an infinite weight is not added.",
             "onnxruntime, PyTorch")
+      .gradient(conv_transpose_gradient)
       .build();
 }
 

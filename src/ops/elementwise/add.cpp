@@ -1,6 +1,16 @@
+#include "ir/gradient.h"
 #include "ops/common/binary.h"
 
 namespace moka::ops {
+
+namespace {
+
+void add_gradient(Gradient& g) {
+  g.set("x", g.dy());
+  g.set("y", g.dy());
+}
+
+}  // namespace
 
 OpDef define_add() {
   return binary(
@@ -9,6 +19,7 @@ OpDef define_add() {
                return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
              },
              Trait::commutative)
+      .gradient(add_gradient)
       .build();
 }
 

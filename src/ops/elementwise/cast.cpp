@@ -1,4 +1,5 @@
 #include "base/half.h"
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 
 namespace moka::ops {
@@ -41,6 +42,8 @@ Status cast_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void cast_gradient(Gradient& g) { g.set("x", g.dy()); }
+
 }  // namespace
 
 OpDef define_cast() {
@@ -68,6 +71,7 @@ OpDef define_cast() {
           "exact, "
           "casts between floats do not round.",
           "IEEE 754; Core ML's types are a minimum precision")
+      .gradient(cast_gradient)
       .build();
 }
 

@@ -7,6 +7,7 @@ namespace moka::ops {
 OpDef define_ceil() {
   return unary("ceil", "Rounds up to an integer, elementwise.", [](auto x) { return std::ceil(x); })
       .note("Values between -1 and 0 give -0.", "coremltools' value inference, numpy.ceil")
+      .gradient(no_gradient)
       .build();
 }
 

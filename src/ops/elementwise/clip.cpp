@@ -1,4 +1,5 @@
 #include "base/scalar_math.h"
+#include "ir/gradient.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
@@ -9,6 +10,11 @@ Result<std::vector<Type>> infer_strict(const OpCall& call) {
   if (alpha >= beta) return call.error("alpha", cat("less than beta, ", beta), cat(alpha));
   return one(call.type("x"));
 }
+void clip_gradient(Gradient& g) {
+  g.set("x", select(compare("greater_equal", g.x(), g.number("alpha")),
+                    select(compare("less_equal", g.x(), g.number("beta")), g.dy(), 0.0), 0.0));
+}
+
 }  // namespace
 
 OpDef define_clip() {
@@ -19,6 +25,7 @@ OpDef define_clip() {
           "NaN if x, alpha or beta is NaN. Since iOS17 alpha must be less than beta. Before, a smaller beta wins over "
           "alpha.",
           "coremltools' value inference, numpy.minimum(maximum(x, alpha), beta)")
+      .gradient(clip_gradient)
       .build();
 }
 

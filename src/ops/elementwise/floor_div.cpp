@@ -35,6 +35,7 @@ OpDef define_floor_div() {
           "numpy.floor_divide")
       .note("Integers round towards minus infinity. A zero divisor gives 0. The smallest integer divided by -1 wraps.",
             "numpy.floor_divide")
+      .gradient(no_gradient)
       .build();
 }
 

@@ -1,6 +1,13 @@
 #include "ops/common/binary.h"
+#include "ops/common/gradients.h"
 
 namespace moka::ops {
+
+namespace {
+
+void maximum_gradient(Gradient& g) { pick_gradient(g, "greater"); }
+
+}  // namespace
 
 OpDef define_maximum() {
   return binary(
@@ -8,6 +15,7 @@ OpDef define_maximum() {
              [](auto a, auto b) { return a >= b || a != a ? a : b; },
              [](int64_t a, int64_t b) { return a > b ? a : b; }, Trait::commutative)
       .note("NaN if either is NaN.", "coremltools' value inference, numpy.maximum")
+      .gradient(maximum_gradient)
       .build();
 }
 

@@ -1,6 +1,13 @@
 #include "ops/common/binary.h"
+#include "ops/common/gradients.h"
 
 namespace moka::ops {
+
+namespace {
+
+void minimum_gradient(Gradient& g) { pick_gradient(g, "less"); }
+
+}  // namespace
 
 OpDef define_minimum() {
   return binary(
@@ -8,6 +15,7 @@ OpDef define_minimum() {
              [](auto a, auto b) { return a <= b || a != a ? a : b; },
              [](int64_t a, int64_t b) { return a < b ? a : b; }, Trait::commutative)
       .note("NaN if either is NaN.", "coremltools' value inference, numpy.minimum")
+      .gradient(minimum_gradient)
       .build();
 }
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ir/gradient.h"
 #include "ops/common/binary.h"
 
 namespace moka::ops {
@@ -19,6 +20,11 @@ int64_t whole_rest(int64_t a, int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+void mod_gradient(Gradient& g) {
+  g.set("x", g.dy());
+  if (g.wants("y")) g.set("y", -g.dy() * g.call("floor_div", {{"x", g.x().value()}, {"y", g.in("y").value()}}));
+}
+
 }  // namespace
 
 OpDef define_mod() {
@@ -32,6 +38,7 @@ OpDef define_mod() {
       .note(
           "Systems differ for operands of different signs: -7 and 3 give 2 here, and -1 on a Mac that was reported.",
           "against this decision, kasper0406/stablehlo-coreml pull request 70: Core ML gives the sign of the dividend")
+      .gradient(mod_gradient)
       .build();
 }
 

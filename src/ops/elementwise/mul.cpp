@@ -1,6 +1,16 @@
+#include "ir/gradient.h"
 #include "ops/common/binary.h"
 
 namespace moka::ops {
+
+namespace {
+
+void mul_gradient(Gradient& g) {
+  if (g.wants("x")) g.set("x", g.dy() * g.in("y"));
+  if (g.wants("y")) g.set("y", g.dy() * g.x());
+}
+
+}  // namespace
 
 OpDef define_mul() {
   return binary(
@@ -16,6 +26,7 @@ OpDef define_mul() {
           "a mask of -1e9 becomes infinite when it is stored as float16, and was 0 where nothing is masked; IEEE 754 "
           "and "
           "exact give NaN")
+      .gradient(mul_gradient)
       .build();
 }
 

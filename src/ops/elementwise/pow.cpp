@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ir/gradient.h"
 #include "ops/common/binary.h"
 
 namespace moka::ops {
@@ -19,6 +20,15 @@ int64_t whole_power(int64_t base, int64_t exponent) {
   return static_cast<int64_t>(result);
 }
 
+void pow_gradient(Gradient& g) {
+  const Term x = g.x(), y = g.in("y");
+  if (g.wants("x")) {
+    const Term slope = y * g.call("pow", {{"x", x.value()}, {"y", (y - 1.0).value()}});
+    g.set("x", g.dy() * select(compare("equal", y, 0.0), 0.0, slope));
+  }
+  if (g.wants("y")) g.set("y", g.dy() * select(compare("equal", g.y(), 0.0), 0.0, g.y() * apply("log", x)));
+}
+
 }  // namespace
 
 OpDef define_pow() {
@@ -29,6 +39,7 @@ OpDef define_pow() {
             "C's pow, numpy.power")
       .note("Powers of integers wrap. A negative exponent gives 1 / x^|y| rounded towards zero.",
             "numpy.power refuses negative exponents; torch.pow truncates")
+      .gradient(pow_gradient)
       .build();
 }
 

@@ -1,6 +1,17 @@
+#include "ir/gradient.h"
 #include "ops/common/binary.h"
 
 namespace moka::ops {
+
+namespace {
+
+void real_div_gradient(Gradient& g) {
+  const Term quotient = g.dy() / g.in("y");
+  g.set("x", quotient);
+  if (g.wants("y")) g.set("y", -quotient * g.y());
+}
+
+}  // namespace
 
 OpDef define_real_div() {
   return binary(
@@ -11,6 +22,7 @@ OpDef define_real_div() {
              })
       .note("Integers give integers, rounded towards zero. A zero divisor gives 0.",
             "coremltools' test_real_div_int_builder_to_backend; torch.div with rounding_mode trunc")
+      .gradient(real_div_gradient)
       .build();
 }
 

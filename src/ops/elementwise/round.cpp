@@ -8,6 +8,7 @@ OpDef define_round() {
   return unary("round", "Rounds to the nearest integer, halves to the even one, elementwise.",
                [](auto x) { return std::nearbyint(x); })
       .note("Halves go to the even neighbor; -0.5 gives -0.", "coremltools' value inference, numpy.round")
+      .gradient(no_gradient)
       .build();
 }
 

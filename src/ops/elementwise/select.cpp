@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <string>
 
+#include "ir/gradient.h"
 #include "ops/common/broadcast.h"
 #include "ops/common/common.h"
 
@@ -55,6 +56,11 @@ Status select_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void select_gradient(Gradient& g) {
+  if (g.wants("a")) g.set("a", select(g.in("cond"), g.dy(), 0.0));
+  if (g.wants("b")) g.set("b", select(g.in("cond"), 0.0, g.dy()));
+}
+
 }  // namespace
 
 OpDef define_select() {
@@ -67,6 +73,7 @@ OpDef define_select() {
       .reference(select_reference)
       .traits(Trait::elementwise)
       .note("All three inputs broadcast. A NaN that is not selected has no effect.", "numpy.where")
+      .gradient(select_gradient)
       .build();
 }
 

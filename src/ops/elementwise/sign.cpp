@@ -10,6 +10,7 @@ OpDef define_sign() {
                                          : x; },
              [](int64_t x) { return int64_t{x > 0} - int64_t{x < 0}; })
       .note("Zeros and NaN stay as they are.", "coremltools' value inference, numpy.sign, but for the sign of -0")
+      .gradient(no_gradient)
       .build();
 }
 

@@ -1,6 +1,16 @@
+#include "ir/gradient.h"
 #include "ops/common/binary.h"
 
 namespace moka::ops {
+
+namespace {
+
+void sub_gradient(Gradient& g) {
+  g.set("x", g.dy());
+  if (g.wants("y")) g.set("y", -g.dy());
+}
+
+}  // namespace
 
 OpDef define_sub() {
   return binary(
@@ -8,6 +18,7 @@ OpDef define_sub() {
              [](int64_t a, int64_t b) {
                return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
              })
+      .gradient(sub_gradient)
       .build();
 }
 

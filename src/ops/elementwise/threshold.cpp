@@ -1,7 +1,16 @@
 #include "base/scalar_math.h"
+#include "ir/gradient.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
+
+namespace {
+
+void threshold_gradient(Gradient& g) {
+  g.set("x", select(compare("greater_equal", g.x(), g.number("alpha")), g.dy(), 0.0));
+}
+
+}  // namespace
 
 OpDef define_threshold() {
   return unary_with_param("threshold", "max(x, alpha), elementwise.", "alpha",
@@ -16,6 +25,7 @@ OpDef define_threshold() {
         return {};
       })
       .note("NaN if x or alpha is NaN.", "coremltools' value inference, numpy.maximum")
+      .gradient(threshold_gradient)
       .build();
 }
 

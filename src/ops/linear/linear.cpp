@@ -1,5 +1,6 @@
 #include <type_traits>
 
+#include "ir/gradient.h"
 #include "ops/common/addend.h"
 #include "ops/common/common.h"
 #include "ops/common/product.h"
@@ -66,6 +67,15 @@ Status linear_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void linear_gradient(Gradient& g) {
+  const Term weight = g.in("weight"), x = g.x();
+  const int64_t made = weight.shape()[0], depth = weight.shape()[1], rows = x.shape().count(0, x.rank() - 1);
+  const Term dy = g.reshape(g.dy(), {rows, made});
+  if (g.wants("x")) g.set("x", g.reshape(g.product(dy, false, weight, false), x.shape()));
+  if (g.wants("weight")) g.set("weight", g.product(dy, true, g.reshape(x, {rows, depth}), false));
+  if (g.wants("bias")) g.set("bias", g.sum(dy, {0}, false));
+}
+
 }  // namespace
 
 OpDef define_linear() {
@@ -86,6 +96,7 @@ OpDef define_linear() {
                 v.edit("bias").type_var = "U";
               })
           .note("Integers are summed in 64 bits and wrap.", "numpy.matmul")
+          .gradient(linear_gradient)
           .build());
 }
 

@@ -1,6 +1,7 @@
 #include <array>
 #include <type_traits>
 
+#include "ir/gradient.h"
 #include "ir/program.h"
 #include "ops/common/addend.h"
 #include "ops/common/common.h"
@@ -132,6 +133,33 @@ OpDef with_bias(OpDef def) {
   return def;
 }
 
+void matmul_gradient(Gradient& g) {
+  const bool tx = g.flag("transpose_x"), ty = g.flag("transpose_y");
+  Term x = g.x(), y = g.in("y"), dy = g.dy();
+  Shape matrices;
+  const int batch = dy.rank() - (x.rank() > 1) - (y.rank() > 1);
+  for (int i = 0; i < batch; i++) matrices.push_back(dy.shape()[i]);
+  matrices.push_back(x.rank() > 1 ? dy.shape()[batch] : 1);
+  matrices.push_back(y.rank() > 1 ? dy.shape()[dy.rank() - 1] : 1);
+  if (x.rank() == 1) x = g.reshape(x, {1, x.shape()[0]});
+  if (y.rank() == 1) y = g.reshape(y, {y.shape()[0], 1});
+  dy = g.reshape(dy, matrices);
+  if (y.rank() == 2 && x.rank() > 2 && !tx) {
+    const int64_t rows = x.shape().count(0, x.rank() - 1);
+    x = g.reshape(x, {rows, x.shape()[x.rank() - 1]});
+    dy = g.reshape(dy, {rows, matrices[matrices.rank() - 1]});
+  }
+  if (g.wants("x")) {
+    const Term dx = tx ? g.product(y, ty, dy, true) : g.product(dy, false, y, !ty);
+    g.set("x", g.reshape(g.to_shape(dx, x.shape()), g.x().shape()));
+  }
+  if (g.wants("y")) {
+    const Term d = ty ? g.product(dy, true, x, tx) : g.product(x, !tx, dy, false);
+    g.set("y", g.reshape(g.to_shape(d, y.shape()), g.in("y").shape()));
+  }
+  if (g.wants("bias")) g.set("bias", g.dy());
+}
+
 }  // namespace
 
 OpDef define_matmul() {
@@ -160,6 +188,7 @@ OpDef define_matmul() {
                 "coremltools' definition")
           .note("transpose_y has no effect on a vector. transpose_x of a vector is refused.",
                 "coremltools' type inference")
+          .gradient(matmul_gradient)
           .build()));
 }
 

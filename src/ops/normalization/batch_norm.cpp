@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ops/common/channels.h"
+#include "ops/common/gradients.h"
 #include "ops/common/normalization.h"
 #include "ops/common/unary.h"
 
@@ -33,6 +34,18 @@ Status batch_norm_reference(const OpCall& call, std::span<const TensorView> out)
   return {};
 }
 
+void batch_norm_gradient(Gradient& g) {
+  const Term x = g.x(), mean = channel_wise(g, "mean"), variance = channel_wise(g, "variance");
+  const Term inverse = g.call("rsqrt", {{"x", variance.value()}, {"epsilon", g.scalar(g.number("epsilon"))}});
+  const Term dy = g.has("gamma") ? g.dy() * channel_wise(g, "gamma") : g.dy();
+  const Term dx = dy * inverse, centered = x - mean;
+  g.set("x", dx);
+  if (g.wants("mean")) g.set("mean", -sum_but_channels(g, dx));
+  if (g.wants("variance")) g.set("variance", sum_but_channels(g, dx * centered * square(inverse) * -0.5));
+  if (g.wants("gamma")) g.set("gamma", sum_but_channels(g, g.dy() * centered * inverse));
+  if (g.wants("beta")) g.set("beta", sum_but_channels(g, g.dy()));
+}
+
 }  // namespace
 
 OpDef define_batch_norm() {
@@ -44,6 +57,7 @@ OpDef define_batch_norm() {
             own_float_type(v, {"mean", "variance", "gamma", "beta", "epsilon"});
           })
       .note("epsilon is added to the variance before the root. Channels are axis 1.", "coremltools' definition")
+      .gradient(batch_norm_gradient)
       .build();
 }
 

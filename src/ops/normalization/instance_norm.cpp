@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ops/common/channels.h"
+#include "ops/common/gradients.h"
 #include "ops/common/normalization.h"
 #include "ops/common/unary.h"
 
@@ -33,6 +34,13 @@ Status instance_norm_reference(const OpCall& call, std::span<const TensorView> o
   return {};
 }
 
+void instance_norm_gradient(Gradient& g) {
+  Ints axes;
+  for (int i = 0; i < g.x().rank(); i++)
+    if (i > 1) axes.push_back(i);
+  normalization_gradient(g, axes, {1});
+}
+
 }  // namespace
 
 OpDef define_instance_norm() {
@@ -45,6 +53,7 @@ OpDef define_instance_norm() {
             own_float_type(v, {"gamma", "beta", "epsilon"});
           })
       .note("The variance is the population's. A single element gives beta.", "torch.nn.functional.instance_norm")
+      .gradient(instance_norm_gradient)
       .build();
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/common/channels.h"
+#include "ops/common/gradients.h"
 #include "ops/common/groups.h"
 #include "ops/common/normalization.h"
 #include "ops/common/unary.h"
@@ -62,6 +63,11 @@ Status layer_norm_reference(const OpCall& call, std::span<const TensorView> out)
   return {};
 }
 
+void layer_norm_gradient(Gradient& g) {
+  const Ints axes = g.has("axes") ? g.ints("axes") : all_axes(g.x().rank());
+  normalization_gradient(g, axes, axes);
+}
+
 }  // namespace
 
 OpDef define_layer_norm() {
@@ -75,6 +81,7 @@ OpDef define_layer_norm() {
           })
       .note("The variance is the population's. gamma and beta have the shape of the normalized axes.",
             "coremltools' definition; torch.nn.functional.layer_norm")
+      .gradient(layer_norm_gradient)
       .build();
 }
 

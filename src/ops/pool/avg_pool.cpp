@@ -1,3 +1,4 @@
+#include "ops/common/gradients.h"
 #include "ops/common/pool.h"
 
 namespace moka::ops {
@@ -19,6 +20,8 @@ Status avg_pool_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void avg_pool_gradient(Gradient& g) { pool_gradient(g, "moka_avg_pool_gradient"); }
+
 }  // namespace
 
 OpDef define_avg_pool() {
@@ -38,6 +41,7 @@ OpDef define_avg_pool() {
           "coremltools' definition")
       .note("Elements that ceil_mode adds after the padding count as zeros unless padding is excluded.",
             "coremltools issue 2772, about Core ML differing from PyTorch there")
+      .gradient(avg_pool_gradient)
       .build();
 }
 

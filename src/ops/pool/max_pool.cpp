@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/common/gradients.h"
 #include "ops/common/pool.h"
 
 namespace moka::ops {
@@ -16,6 +17,8 @@ Status max_pool_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void max_pool_gradient(Gradient& g) { pool_gradient(g, "moka_max_pool_gradient"); }
+
 }  // namespace
 
 OpDef define_max_pool() {
@@ -25,6 +28,7 @@ OpDef define_max_pool() {
       .reference(max_pool_reference)
       .note("Padding never wins, NaN always does. A window wholly in the padding gives -inf.",
             "torch.nn.functional.max_pool2d, whose padding is -inf")
+      .gradient(max_pool_gradient)
       .build();
 }
 

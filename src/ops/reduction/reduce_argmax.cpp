@@ -5,6 +5,7 @@ namespace moka::ops {
 OpDef define_reduce_argmax() {
   return reduce_arg("reduce_argmax", "Index of the first largest element along an axis.",
                     [](auto a, auto b) { return b > a; })
+      .gradient(no_gradient)
       .build();
 }
 

@@ -5,6 +5,7 @@ namespace moka::ops {
 OpDef define_reduce_argmin() {
   return reduce_arg("reduce_argmin", "Index of the first smallest element along an axis.",
                     [](auto a, auto b) { return b < a; })
+      .gradient(no_gradient)
       .build();
 }
 

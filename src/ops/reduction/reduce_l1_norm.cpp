@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/common/gradients.h"
 #include "ops/common/reduction.h"
 
 namespace moka::ops {
@@ -19,10 +20,14 @@ struct SumOfMagnitudes {
   };
 };
 
+void reduce_l1_norm_gradient(Gradient& g) { g.set("x", reduced(g, g.dy()) * apply("sign", g.x())); }
+
 }  // namespace
 
 OpDef define_reduce_l1_norm() {
-  return reduction<SumOfMagnitudes>("reduce_l1_norm", "Sum of absolute values over axes; integers wrap.").build();
+  return reduction<SumOfMagnitudes>("reduce_l1_norm", "Sum of absolute values over axes; integers wrap.")
+      .gradient(reduce_l1_norm_gradient)
+      .build();
 }
 
 }  // namespace moka::ops

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/common/gradients.h"
 #include "ops/common/reduction.h"
 
 namespace moka::ops {
@@ -12,12 +13,15 @@ struct Length {
   double result(int64_t) const { return std::sqrt(sum); }
 };
 
+void reduce_l2_norm_gradient(Gradient& g) { g.set("x", reduced(g, g.dy() / g.y()) * g.x()); }
+
 }  // namespace
 
 OpDef define_reduce_l2_norm() {
   return reduction<AsReal<Length>>("reduce_l2_norm",
                                    "Square root of the sum of squares over axes; integers round towards zero.")
       .note("Integers round towards zero.", "numpy.sqrt cast to the input's type")
+      .gradient(reduce_l2_norm_gradient)
       .build();
 }
 

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/common/gradients.h"
 #include "ops/common/reduction.h"
 
 namespace moka::ops {
@@ -23,6 +24,10 @@ struct LogSumExp {
   double result(int64_t) const { return std::isinf(top) && sum == sum ? top : top + std::log(sum); }
 };
 
+void reduce_log_sum_exp_gradient(Gradient& g) {
+  g.set("x", reduced(g, g.dy()) * apply("exp", g.x() - reduced(g, g.y())));
+}
+
 }  // namespace
 
 OpDef define_reduce_log_sum_exp() {
@@ -31,6 +36,7 @@ OpDef define_reduce_log_sum_exp() {
              "Natural logarithm of the sum of e^x over axes, without overflow; integers round towards zero.")
       .note("The largest element is subtracted first. +inf gives +inf, only -inf gives -inf, NaN gives NaN.",
             "scipy.special.logsumexp; coremltools issue 2690")
+      .gradient(reduce_log_sum_exp_gradient)
       .build();
 }
 

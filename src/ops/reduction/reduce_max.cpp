@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "ops/common/gradients.h"
 #include "ops/common/reduction.h"
 
 namespace moka::ops {
@@ -19,11 +20,14 @@ struct Largest {
   };
 };
 
+void reduce_max_gradient(Gradient& g) { extremum_gradient(g); }
+
 }  // namespace
 
 OpDef define_reduce_max() {
   return reduction<Largest>("reduce_max", "Largest element over axes; NaN if there is one.", true)
       .note("NaN if there is one.", "numpy.max, torch.amax")
+      .gradient(reduce_max_gradient)
       .build();
 }
 

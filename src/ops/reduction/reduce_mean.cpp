@@ -1,3 +1,4 @@
+#include "ops/common/gradients.h"
 #include "ops/common/reduction.h"
 
 namespace moka::ops {
@@ -10,11 +11,17 @@ struct Mean {
   double result(int64_t n) const { return sum / static_cast<double>(n); }
 };
 
+void reduce_mean_gradient(Gradient& g) {
+  g.set("x",
+        reduced(g, g.dy() * (static_cast<double>(g.y().shape().count()) / static_cast<double>(g.x().shape().count()))));
+}
+
 }  // namespace
 
 OpDef define_reduce_mean() {
   return reduction<AsReal<Mean>>("reduce_mean", "Mean over axes; integers round towards zero.")
       .note("Integers round towards zero.", "numpy.mean cast to the input's type")
+      .gradient(reduce_mean_gradient)
       .build();
 }
 

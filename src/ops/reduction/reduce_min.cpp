@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "ops/common/gradients.h"
 #include "ops/common/reduction.h"
 
 namespace moka::ops {
@@ -19,11 +20,14 @@ struct Smallest {
   };
 };
 
+void reduce_min_gradient(Gradient& g) { extremum_gradient(g); }
+
 }  // namespace
 
 OpDef define_reduce_min() {
   return reduction<Smallest>("reduce_min", "Smallest element over axes; NaN if there is one.", true)
       .note("NaN if there is one.", "numpy.min, torch.amin")
+      .gradient(reduce_min_gradient)
       .build();
 }
 

@@ -1,3 +1,4 @@
+#include "ops/common/gradients.h"
 #include "ops/common/reduction.h"
 
 namespace moka::ops {
@@ -17,8 +18,12 @@ struct Sum {
   };
 };
 
+void reduce_sum_gradient(Gradient& g) { g.set("x", reduced(g, g.dy())); }
+
 }  // namespace
 
-OpDef define_reduce_sum() { return reduction<Sum>("reduce_sum", "Sum over axes; integers wrap.").build(); }
+OpDef define_reduce_sum() {
+  return reduction<Sum>("reduce_sum", "Sum over axes; integers wrap.").gradient(reduce_sum_gradient).build();
+}
 
 }  // namespace moka::ops

@@ -1,3 +1,4 @@
+#include "ops/common/gradients.h"
 #include "ops/common/reduction.h"
 
 namespace moka::ops {
@@ -17,10 +18,14 @@ struct SumOfSquares {
   };
 };
 
+void reduce_sum_square_gradient(Gradient& g) { g.set("x", reduced(g, g.dy()) * g.x() * 2.0); }
+
 }  // namespace
 
 OpDef define_reduce_sum_square() {
-  return reduction<SumOfSquares>("reduce_sum_square", "Sum of squares over axes; integers wrap.").build();
+  return reduction<SumOfSquares>("reduce_sum_square", "Sum of squares over axes; integers wrap.")
+      .gradient(reduce_sum_square_gradient)
+      .build();
 }
 
 }  // namespace moka::ops

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/common/common.h"
+#include "ops/common/gradients.h"
 #include "ops/common/indexing.h"
 #include "ops/common/shapes.h"
 
@@ -50,6 +51,16 @@ Status gather_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void gather_gradient(Gradient& g) {
+  const int rank = g.x().rank(), axis = static_cast<int>((g.integer("axis") + rank) % rank);
+  if (g.take(batch_dims_of(g.known())) != 0) return g.fail(fail(ErrorCode::unsupported, "no gradient with batch_dims"));
+  g.set("x", g.call("scatter", {{"data", g.fill(g.x().shape(), 0).value()},
+                                {"indices", nearest_index(g, "indices", g.x().shape()[axis]).value()},
+                                {"updates", g.dy().value()},
+                                {"axis", axis},
+                                {"mode", "add"}}));
+}
+
 }  // namespace
 
 OpDef define_gather() {
@@ -59,6 +70,7 @@ OpDef define_gather() {
                         true, true, infer_gather, gather_reference)
       .note("Indices of rank 0 drop the axis. x and indices share their first batch_dims dimensions.",
             "numpy.take; coremltools' iOS16 test_builder_eval_batch_dims")
+      .gradient(gather_gradient)
       .build();
 }
 

@@ -1,4 +1,5 @@
 #include "ops/common/common.h"
+#include "ops/common/gradients.h"
 #include "ops/common/indexing.h"
 #include "ops/common/shapes.h"
 
@@ -43,6 +44,15 @@ Status gather_along_axis_reference(const OpCall& call, std::span<const TensorVie
   return {};
 }
 
+void gather_along_axis_gradient(Gradient& g) {
+  const int rank = g.x().rank(), axis = static_cast<int>((g.integer("axis") + rank) % rank);
+  g.set("x", g.call("scatter_along_axis", {{"data", g.fill(g.x().shape(), 0).value()},
+                                           {"indices", nearest_index(g, "indices", g.x().shape()[axis]).value()},
+                                           {"updates", g.dy().value()},
+                                           {"axis", axis},
+                                           {"mode", "add"}}));
+}
+
 }  // namespace
 
 OpDef define_gather_along_axis() {
@@ -50,6 +60,7 @@ OpDef define_gather_along_axis() {
                         "For each index, the element of x at that position along the axis and at the index's own "
                         "position along the others.",
                         true, false, infer_gather_along_axis, gather_along_axis_reference)
+      .gradient(gather_along_axis_gradient)
       .build();
 }
 

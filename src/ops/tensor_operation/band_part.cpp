@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -33,6 +34,8 @@ Status band_part_reference(const OpCall& call, std::span<const TensorView> out) 
   return {};
 }
 
+void band_part_gradient(Gradient& g) { g.set("x", g.again(g.dy())); }
+
 }  // namespace
 
 OpDef define_band_part() {
@@ -46,6 +49,7 @@ OpDef define_band_part() {
       .infer(infer_band_part)
       .reference(band_part_reference)
       .note("Outside of the band even NaN and infinities become 0.", "coremltools' definition; tf.linalg.band_part")
+      .gradient(band_part_gradient)
       .build();
 }
 

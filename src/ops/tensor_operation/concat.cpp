@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -66,6 +67,30 @@ Status concat_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void concat_gradient(Gradient& g) {
+  const auto values = g.op().inputs("values");
+  const int rank = g.y().rank(), axis = static_cast<int>((g.integer("axis") + rank) % std::max(rank, 1));
+  const bool interleave = g.flag("interleave");
+  const int64_t count = static_cast<int64_t>(values.size());
+  int64_t at = 0;
+  for (size_t i = 0; i < values.size(); i++) {
+    const int64_t size = values[i]->type.rank() == 0 ? 1 : values[i]->type.shape()[axis];
+    Ints begin, end, stride;
+    for (int k = 0; k < rank; k++) {
+      begin.push_back(k != axis ? 0 : interleave ? static_cast<int64_t>(i) : at);
+      end.push_back(k != axis ? g.y().shape()[k] : interleave ? g.y().shape()[k] : at + size);
+      stride.push_back(k == axis && interleave ? count : 1);
+    }
+    at += size;
+    if (g.wants("values", i))
+      g.set("values",
+            g.reshape(
+                g.call("slice_by_index", {{"x", g.dy().value()}, {"begin", begin}, {"end", end}, {"stride", stride}}),
+                values[i]->type.shape()),
+            i);
+  }
+}
+
 }  // namespace
 
 OpDef define_concat() {
@@ -81,6 +106,7 @@ OpDef define_concat() {
           "Scalars are joined like vectors of one element. interleave takes one element of each tensor in turn and "
           "needs equal sizes.",
           "programs that coremltools writes for shapes; its definition")
+      .gradient(concat_gradient)
       .build();
 }
 

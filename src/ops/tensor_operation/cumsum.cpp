@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 
@@ -46,6 +47,13 @@ Status cumsum_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void cumsum_gradient(Gradient& g) {
+  g.set("x", g.call("cumsum", {{"x", g.dy().value()},
+                               {"axis", static_cast<int>(g.integer("axis"))},
+                               {"exclusive", g.flag("exclusive")},
+                               {"reverse", !g.flag("reverse")}}));
+}
+
 }  // namespace
 
 OpDef define_cumsum() {
@@ -64,6 +72,7 @@ OpDef define_cumsum() {
           "exclusive begins with 0 and leaves the last element out. reverse runs from the end. Floats are summed in "
           "double and rounded, integers wrap.",
           "tf.cumsum; numpy.cumsum")
+      .gradient(cumsum_gradient)
       .build();
 }
 

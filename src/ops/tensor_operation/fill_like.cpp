@@ -31,6 +31,7 @@ OpDef define_fill_like() {
       .infer(infer_fill_like)
       .reference(fill_like_reference)
       .note("The type of ref_tensor does not matter.", "coremltools' definition")
+      .gradient(no_gradient)
       .build();
 }
 

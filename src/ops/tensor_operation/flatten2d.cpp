@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -23,6 +24,8 @@ Status flatten2d_reference(const OpCall& call, std::span<const TensorView> out) 
   return {};
 }
 
+void flatten2d_gradient(Gradient& g) { g.set("x", g.reshape(g.dy(), g.x().shape())); }
+
 }  // namespace
 
 OpDef define_flatten2d() {
@@ -36,6 +39,7 @@ OpDef define_flatten2d() {
       .traits(Trait::alias | Trait::moves_data_only)
       .note("axis may be negative. Axis 0 gives one row, an axis equal to the rank one column.",
             "coremltools' definition")
+      .gradient(flatten2d_gradient)
       .build();
 }
 

@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/strided.h"
 
@@ -18,6 +19,8 @@ Status identity_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void identity_gradient(Gradient& g) { g.set("x", g.dy()); }
+
 }  // namespace
 
 OpDef define_identity() {
@@ -27,6 +30,7 @@ OpDef define_identity() {
       .reference(identity_reference)
       .traits(Trait::alias | Trait::moves_data_only)
       .note("Makes no copy.", "coremltools' definition")
+      .gradient(identity_gradient)
       .build();
 }
 

@@ -63,6 +63,7 @@ OpDef define_one_hot() {
       .reference(one_hot_reference)
       .note("Indices outside set nothing, also negative ones.", "tf.one_hot")
       .note("axis is the position of the new axis in the result; -1 is the last.", "coremltools' definition")
+      .gradient(no_gradient)
       .build();
 }
 

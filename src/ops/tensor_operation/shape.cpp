@@ -26,6 +26,7 @@ OpDef define_shape() {
       .infer(infer_shape)
       .reference(shape_reference)
       .note("A scalar has an empty shape.", "coremltools' value inference, numpy.shape")
+      .gradient(no_gradient)
       .build();
 }
 

@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -58,6 +59,12 @@ Status split_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void split_gradient(Gradient& g) {
+  std::vector<Value*> parts;
+  for (size_t i = 0; i < g.op().output_count(); i++) parts.push_back(g.dy(i).value());
+  g.set("x", g.call("concat", {{"values", std::move(parts)}, {"axis", static_cast<int>(g.integer("axis"))}}));
+}
+
 }  // namespace
 
 OpDef define_split() {
@@ -74,6 +81,7 @@ OpDef define_split() {
       .traits(Trait::moves_data_only)
       .note("num_splits must divide the axis. split_sizes may hold zeros and must add up to it.",
             "coremltools' definition")
+      .gradient(split_gradient)
       .build();
 }
 

@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -42,6 +43,23 @@ Status stack_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void stack_gradient(Gradient& g) {
+  const int rank = g.y().rank(), axis = static_cast<int>((g.integer("axis") + rank) % rank);
+  const auto values = g.op().inputs("values");
+  for (size_t i = 0; i < values.size(); i++) {
+    if (!g.wants("values", i)) continue;
+    Ints begin, end;
+    for (int k = 0; k < rank; k++) {
+      begin.push_back(k == axis ? static_cast<int64_t>(i) : 0);
+      end.push_back(k == axis ? static_cast<int64_t>(i) + 1 : g.y().shape()[k]);
+    }
+    g.set("values",
+          g.reshape(g.call("slice_by_index", {{"x", g.dy().value()}, {"begin", begin}, {"end", end}}),
+                    values[i]->type.shape()),
+          i);
+  }
+}
+
 }  // namespace
 
 OpDef define_stack() {
@@ -51,6 +69,7 @@ OpDef define_stack() {
       .infer(infer_stack)
       .reference(stack_reference)
       .traits(Trait::moves_data_only)
+      .gradient(stack_gradient)
       .build();
 }
 

@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -40,6 +41,18 @@ Status tile_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void tile_gradient(Gradient& g) {
+  Shape pairs;
+  Ints repeated;
+  for (int i = 0; i < g.x().rank(); i++) {
+    const int64_t size = g.x().shape()[i];
+    repeated.push_back(pairs.rank());
+    pairs.push_back(size == 0 ? 0 : g.y().shape()[i] / size);
+    pairs.push_back(size);
+  }
+  g.set("x", g.sum(g.reshape(g.dy(), pairs), repeated, false));
+}
+
 }  // namespace
 
 OpDef define_tile() {
@@ -51,6 +64,7 @@ OpDef define_tile() {
       .reference(tile_reference)
       .traits(Trait::moves_data_only)
       .note("0 repetitions give an empty tensor.", "numpy.tile")
+      .gradient(tile_gradient)
       .build();
 }
 

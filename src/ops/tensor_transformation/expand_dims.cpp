@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -30,6 +31,8 @@ Status expand_dims_reference(const OpCall& call, std::span<const TensorView> out
   return {};
 }
 
+void expand_dims_gradient(Gradient& g) { g.set("x", g.reshape(g.dy(), g.x().shape())); }
+
 }  // namespace
 
 OpDef define_expand_dims() {
@@ -42,6 +45,7 @@ OpDef define_expand_dims() {
       .traits(Trait::alias | Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
       .note("Axes are those of the result. Negative ones count from its end.", "numpy.expand_dims")
+      .gradient(expand_dims_gradient)
       .build();
 }
 

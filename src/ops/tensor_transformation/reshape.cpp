@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -106,6 +107,8 @@ Status reshape_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void reshape_gradient(Gradient& g) { g.set("x", g.reshape(g.dy(), g.x().shape())); }
+
 }  // namespace
 
 OpDef define_reshape() {
@@ -129,6 +132,7 @@ OpDef define_reshape() {
           "coremltools' definition")
       .note("-1 stands for what remains and may occur once. Next to an empty dimension it is 0.",
             "NumPy refuses the latter; Core ML needs a size")
+      .gradient(reshape_gradient)
       .build();
 }
 

@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -55,6 +56,8 @@ Status reshape_like_reference(const OpCall& call, std::span<const TensorView> ou
   return {};
 }
 
+void reshape_like_gradient(Gradient& g) { g.set("x", g.reshape(g.dy(), g.x().shape())); }
+
 }  // namespace
 
 OpDef define_reshape_like() {
@@ -71,6 +74,7 @@ OpDef define_reshape_like() {
       .traits(Trait::alias | Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
       .note("begins and ends work like bounds of Python's slices.", "coremltools' definition")
+      .gradient(reshape_like_gradient)
       .build();
 }
 

@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -36,6 +37,8 @@ Status reverse_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void reverse_gradient(Gradient& g) { g.set("x", g.again(g.dy())); }
+
 }  // namespace
 
 OpDef define_reverse() {
@@ -49,6 +52,7 @@ OpDef define_reverse() {
       .traits(Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
       .note("Without axes, all axes are reversed.", "coremltools' definition")
+      .gradient(reverse_gradient)
       .build();
 }
 

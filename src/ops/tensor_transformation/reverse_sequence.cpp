@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -57,6 +58,8 @@ Status reverse_sequence_reference(const OpCall& call, std::span<const TensorView
   return {};
 }
 
+void reverse_sequence_gradient(Gradient& g) { g.set("x", g.again(g.dy())); }
+
 }  // namespace
 
 OpDef define_reverse_sequence() {
@@ -79,6 +82,7 @@ OpDef define_reverse_sequence() {
           })
       .note("Lengths outside of 0 to the size of seq_axis are an error. Equal axes change nothing.",
             "coremltools' definition; tf.reverse_sequence")
+      .gradient(reverse_sequence_gradient)
       .build();
 }
 

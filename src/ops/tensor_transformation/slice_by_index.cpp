@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/slicing.h"
@@ -34,6 +35,11 @@ Status slice_by_index_reference(const OpCall& call, std::span<const TensorView> 
   return {};
 }
 
+void slice_by_index_gradient(Gradient& g) {
+  if (g.y().rank() == 0) return g.fail(fail(ErrorCode::unsupported, "no gradient of a slice without axes"));
+  g.set("x", g.again_as("slice_update", {{"x", g.fill(g.x().shape(), 0).value()}, {"update", g.dy().value()}}));
+}
+
 }  // namespace
 
 OpDef define_slice_by_index() {
@@ -50,6 +56,7 @@ OpDef define_slice_by_index() {
           })
       .note(kBoundsNote.text, kBoundsNote.evidence)
       .note(kMasksNote.text, kMasksNote.evidence)
+      .gradient(slice_by_index_gradient)
       .build();
 }
 

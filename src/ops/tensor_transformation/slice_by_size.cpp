@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -62,6 +63,24 @@ Status slice_by_size_reference(const OpCall& call, std::span<const TensorView> o
   return {};
 }
 
+void slice_by_size_gradient(Gradient& g) {
+  const int rank = g.x().rank();
+  Tensor axes = g.take(Tensor::zeros(DType::int32, {rank})), sizes = g.take(Tensor::zeros(DType::int32, {rank}));
+  for (int i = 0; i < rank; i++) {
+    store_i64(axes.view(), i, g.x().shape()[i]);
+    store_i64(sizes.view(), i, g.y().shape()[i]);
+  }
+  const Term begin = g.cast(g.in("begin"), DType::int32);
+  const Term is_from_end = g.call("less", {{"x", begin.value()}, {"y", Tensor::scalar_i64(DType::int32, 0)}});
+  const Term from_end = g.call("add", {{"x", begin.value()}, {"y", std::move(axes)}});
+  const Term from = g.call("select", {{"cond", is_from_end.value()}, {"a", from_end.value()}, {"b", begin.value()}});
+  const Term to = g.call("add", {{"x", from.value()}, {"y", std::move(sizes)}});
+  g.set("x", g.call("slice_update", {{"x", g.fill(g.x().shape(), 0).value()},
+                                     {"update", g.dy().value()},
+                                     {"begin", from.value()},
+                                     {"end", to.value()}}));
+}
+
 }  // namespace
 
 OpDef define_slice_by_size() {
@@ -82,6 +101,7 @@ OpDef define_slice_by_size() {
           })
       .note("Size -1 means all from begin on. begin may be negative. A block that does not fit is an error.",
             "coremltools' definition")
+      .gradient(slice_by_size_gradient)
       .build();
 }
 

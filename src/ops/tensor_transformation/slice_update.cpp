@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/slicing.h"
@@ -39,6 +40,13 @@ Status slice_update_reference(const OpCall& call, std::span<const TensorView> ou
   return {};
 }
 
+void slice_update_gradient(Gradient& g) {
+  if (g.wants("update")) g.set("update", g.again_as("slice_by_index", {{"x", g.dy().value()}}, {"x", "update"}));
+  if (g.wants("x"))
+    g.set("x",
+          g.again_as("slice_update", {{"x", g.dy().value()}, {"update", g.fill(g.in("update").shape(), 0).value()}}));
+}
+
 }  // namespace
 
 OpDef define_slice_update() {
@@ -59,6 +67,7 @@ OpDef define_slice_update() {
       .note(kMasksNote.text, kMasksNote.evidence)
       .note("The update must have the shape of the slice. It does not broadcast.",
             "coremltools' iOS18 test_tensor_transformation.py")
+      .gradient(slice_update_gradient)
       .build();
 }
 

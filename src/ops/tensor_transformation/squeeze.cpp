@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -31,6 +32,8 @@ Status squeeze_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void squeeze_gradient(Gradient& g) { g.set("x", g.reshape(g.dy(), g.x().shape())); }
+
 }  // namespace
 
 OpDef define_squeeze() {
@@ -44,6 +47,7 @@ OpDef define_squeeze() {
       .traits(Trait::alias | Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
       .note("Without axes all dimensions of size 1 are removed. A named axis of another size stays.", "torch.squeeze")
+      .gradient(squeeze_gradient)
       .build();
 }
 

@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -28,6 +29,14 @@ Status transpose_reference(const OpCall& call, std::span<const TensorView> out) 
   return {};
 }
 
+void transpose_gradient(Gradient& g) {
+  const Ints perm = g.ints("perm");
+  Ints inverse = perm;
+  const int rank = perm.size();
+  for (int i = 0; i < rank; i++) inverse[static_cast<int>((perm[i] + rank) % rank)] = i;
+  g.set("x", g.transpose(g.dy(), inverse));
+}
+
 }  // namespace
 
 OpDef define_transpose() {
@@ -40,6 +49,7 @@ OpDef define_transpose() {
       .traits(Trait::moves_data_only)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
       .note("perm may have negative entries.", "numpy.transpose")
+      .gradient(transpose_gradient)
       .build();
 }
 

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <span>
+
+#include "ir/program.h"
+
+namespace moka::ir {
+
+/// Gives the inputs of a function's body concrete types and infers the types of all values again. Shapes and what
+/// follows from them alone become constants. Blocks of control flow keep their types. Errors: those of inference.
+Status specialize(Function& function, std::span<const Type> inputs, const OpTable& table);
+
+}  // namespace moka::ir

@@ -1,0 +1,102 @@
+#include "ops/common/gradients.h"
+
+#include <algorithm>
+
+#include "ops/common/reduction.h"
+
+namespace moka::ops {
+
+using namespace ir;
+
+Ints all_axes(int rank) {
+  Ints out;
+  for (int i = 0; i < rank; i++) out.push_back(i);
+  return out;
+}
+
+Term channel_wise(Gradient& g, std::string_view param) {
+  Shape s;
+  for (int i = 0; i < g.x().rank(); i++) s.push_back(i == 1 ? g.x().shape()[1] : 1);
+  return g.reshape(g.in(param), s);
+}
+
+Term sum_but_channels(Gradient& g, Term x) {
+  Ints axes;
+  for (int i = 0; i < x.rank(); i++)
+    if (i != 1) axes.push_back(i);
+  return g.sum(x, axes, false);
+}
+
+Term reduced(Gradient& g, Term of_result) {
+  Shape s = g.x().shape();
+  for (int64_t axis : g.take(reduced_axes(g.known(), s.rank()))) s[static_cast<int>(axis)] = 1;
+  return g.reshape(of_result, s);
+}
+
+void extremum_gradient(Gradient& g) {
+  const Term is_best = g.call("cast", {{"x", compare("equal", g.x(), reduced(g, g.y())).value()},
+                                       {"dtype", std::string(to_string(g.y().value()->type.dtype()))}});
+  const Ints axes = g.take(reduced_axes(g.known(), g.x().rank()));
+  g.set("x", is_best * (reduced(g, g.dy()) / g.sum(is_best, axes, true)));
+}
+
+void pick_gradient(Gradient& g, std::string_view comparison) {
+  const Term x = g.x(), y = g.in("y"), half = g.dy() * 0.5;
+  const Term is_equal = compare("equal", x, y);
+  if (g.wants("x")) g.set("x", select(compare(comparison, x, y), g.dy(), select(is_equal, half, 0.0)));
+  if (g.wants("y")) g.set("y", select(compare(comparison, y, x), g.dy(), select(is_equal, half, 0.0)));
+}
+
+void normalization_gradient(Gradient& g, const Ints& axes, const Ints& affine_axes) {
+  const Term x = g.x();
+  const auto mean = [&](Term t) {
+    return g.call("reduce_mean", {{"x", t.value()}, {"axes", axes}, {"keep_dims", true}});
+  };
+  Shape affine;
+  Ints summed;
+  for (int i = 0; i < x.rank(); i++) {
+    const bool has =
+        std::any_of(affine_axes.begin(), affine_axes.end(), [&](int64_t a) { return (a + x.rank()) % x.rank() == i; });
+    affine.push_back(has ? x.shape()[i] : 1);
+    if (!has) summed.push_back(i);
+  }
+  const Term centered = x - mean(x);
+  const Term inverse =
+      g.call("rsqrt", {{"x", mean(square(centered)).value()}, {"epsilon", g.scalar(g.number("epsilon"))}});
+  const Term normal = centered * inverse;
+  if (g.wants("x")) {
+    const Term dy = g.has("gamma") ? g.dy() * g.reshape(g.in("gamma"), affine) : g.dy();
+    g.set("x", inverse * (dy - mean(dy) - normal * mean(dy * normal)));
+  }
+  if (g.wants("gamma")) g.set("gamma", g.reshape(g.sum(g.dy() * normal, summed, true), g.in("gamma").shape()));
+  if (g.wants("beta")) g.set("beta", g.reshape(g.sum(g.dy(), summed, true), g.in("beta").shape()));
+}
+
+Term conv_weights_gradient(Gradient& g, const Window& w, Term wide, Term narrow) {
+  Ints begins;
+  for (int i = 0; i < w.rank; i++) begins.push_back(w.pads_begin[i]);
+  return g.call("moka_conv_weights_gradient", {{"x", wide.value()},
+                                               {"dy", narrow.value()},
+                                               {"kernel", w.kernel},
+                                               {"strides", w.strides},
+                                               {"dilations", w.dilations},
+                                               {"pad", begins},
+                                               {"groups", static_cast<int>(w.groups)}});
+}
+
+void pool_gradient(Gradient& g, std::string_view op) {
+  g.set("x", g.again_as(op, {{"x", g.x().value()}, {"dy", g.dy().value()}}));
+}
+
+Term nearest_index(Gradient& g, std::string_view param, int64_t size) {
+  const Term i = g.cast(g.in(param), DType::int32);
+  const auto number = [](int64_t n) { return Constant(Tensor::scalar_i64(DType::int32, n)); };
+  const Term from_end = g.call("add", {{"x", i.value()}, {"y", number(size)}});
+  const Term front = g.call("select", {{"cond", g.call("less", {{"x", i.value()}, {"y", number(0)}}).value()},
+                                       {"a", from_end.value()},
+                                       {"b", i.value()}});
+  const Term least = g.call("maximum", {{"x", front.value()}, {"y", number(0)}});
+  return g.call("minimum", {{"x", least.value()}, {"y", number(size - 1)}});
+}
+
+}  // namespace moka::ops

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string_view>
+
+#include "ir/gradient.h"
+#include "ops/common/window.h"
+
+/// Parts of gradients that several operations share.
+namespace moka::ops {
+
+/// 0, 1, ..., rank - 1.
+ir::Ints all_axes(int rank);
+
+/// An input with one number for each channel, in a shape that broadcasts against x, whose channels are axis 1.
+ir::Term channel_wise(ir::Gradient& g, std::string_view param);
+/// The sum over all axes but 1.
+ir::Term sum_but_channels(ir::Gradient& g, ir::Term x);
+
+/// A value of the shape of a reduction's result, in the shape of x with size 1 on the reduced axes.
+ir::Term reduced(ir::Gradient& g, ir::Term of_result);
+/// The gradient of a reduction to the largest or smallest element. Equal ones get the same share.
+void extremum_gradient(ir::Gradient& g);
+/// The gradient of `maximum` and `minimum`, which goes to the one that `comparison` with the other one picks. Equal
+/// ones get half each.
+void pick_gradient(ir::Gradient& g, std::string_view comparison);
+
+/// The gradient of a normalization over `axes` with gamma and beta of the shape of `affine_axes`.
+void normalization_gradient(ir::Gradient& g, const ir::Ints& axes, const ir::Ints& affine_axes);
+
+/// The gradient of the weights of a convolution from `wide` to `narrow`: for a transposed one, from its result to its
+/// input.
+ir::Term conv_weights_gradient(ir::Gradient& g, const Window& w, ir::Term wide, ir::Term narrow);
+
+/// The gradient of a pool, by an operation with its window.
+void pool_gradient(ir::Gradient& g, std::string_view op);
+
+/// Indices as gathering reads them: from the front, within [0, size).
+ir::Term nearest_index(ir::Gradient& g, std::string_view param, int64_t size);
+
+}  // namespace moka::ops

@@ -1,0 +1,76 @@
+"""Gradients of convolutions and pools: torch.autograd in float64."""
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from case import op_case
+
+rng = np.random.default_rng(54)
+
+
+def rand(*shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def conv_case(name, x_shape, w_shape, strides, pad, dilations, groups=1, transposed=False, dtype=np.float32):
+    rank = len(x_shape) - 2
+    x = torch.tensor(rand(*x_shape).astype(dtype), dtype=torch.float64)
+    w = torch.tensor(rand(*w_shape), dtype=torch.float64, requires_grad=True)
+    f = getattr(F, f"conv{'_transpose' if transposed else ''}{rank}d")
+    y = f(x, w, stride=strides, padding=pad, dilation=dilations, groups=groups)
+    dy = rand(*y.shape).astype(dtype)
+    y.backward(torch.tensor(dy, dtype=torch.float64))
+    wide, narrow = (dy, x.numpy().astype(dtype)) if transposed else (x.numpy().astype(dtype), dy)
+    consts = {"kernel": list(w_shape[2:]), "strides": strides, "dilations": dilations, "pad": pad}
+    if groups != 1:
+        consts["groups"] = groups
+    op_case("moka_conv_weights_gradient", name, {"x": wide, "dy": narrow}, consts, [w.grad.numpy().astype(dtype)])
+
+
+conv_case("1d", (2, 3, 9), (4, 3, 3), [1], [0], [1])
+conv_case("1d_dilated", (2, 3, 12), (4, 3, 3), [1], [2], [3])
+conv_case("2d_1x1", (3, 5, 4, 6), (7, 5, 1, 1), [1, 1], [0, 0], [1, 1])
+conv_case("2d_3x3", (2, 4, 6, 7), (5, 4, 3, 3), [1, 1], [1, 1], [1, 1])
+conv_case("2d_strided", (2, 4, 9, 8), (6, 4, 3, 2), [2, 3], [1, 0], [1, 1])
+conv_case("2d_depthwise", (2, 6, 7, 7), (6, 1, 3, 3), [1, 1], [1, 1], [1, 1], groups=6)
+conv_case("2d_grouped", (1, 6, 5, 7), (4, 3, 3, 3), [1, 2], [1, 1], [2, 1], groups=2)
+conv_case("2d_more_channels_than_a_vector", (2, 17, 5, 6), (33, 17, 3, 3), [1, 1], [1, 1], [1, 1])
+conv_case("2d_wide", (2, 3, 20, 19), (16, 3, 7, 7), [2, 2], [3, 3], [1, 1])
+conv_case("3d", (1, 2, 4, 5, 6), (3, 2, 2, 3, 3), [1, 1, 2], [1, 1, 0], [1, 1, 1])
+conv_case("2d_fp16", (1, 3, 5, 5), (4, 3, 3, 3), [1, 1], [1, 1], [1, 1], dtype=np.float16)
+conv_case("transposed", (2, 4, 5, 6), (4, 3, 3, 3), [2, 2], [1, 1], [1, 1], transposed=True)
+conv_case("transposed_grouped", (1, 4, 5, 6), (4, 3, 2, 3), [1, 2], [0, 1], [1, 1], groups=2, transposed=True)
+
+
+OPERATIONS = {"max": "moka_max_pool_gradient", "avg": "moka_avg_pool_gradient"}
+
+
+def pool_case(kind, name, x_shape, kernel, strides=None, pad=None, ceil_mode=False, exclude=False, dtype=np.float32, equal=False):
+    rank = len(x_shape) - 2
+    x = rand(*x_shape).astype(dtype)
+    if equal:
+        x = np.round(x)
+    strides, pad = strides or [1] * rank, pad or [0] * rank
+    t = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+    more = {} if kind == "max" else {"count_include_pad": not exclude}
+    y = getattr(F, f"{kind}_pool{rank}d")(t, kernel, strides, pad, ceil_mode=ceil_mode, **more)
+    dy = rand(*y.shape).astype(dtype)
+    y.backward(torch.tensor(dy, dtype=torch.float64))
+    consts = {"kernel_sizes": kernel, "strides": strides, "pad_type": "custom", "pad": [p for p in pad for _ in range(2)], "ceil_mode": ceil_mode}
+    if exclude:
+        consts["exclude_padding_from_average"] = True
+    op_case(OPERATIONS[kind], name, {"x": x, "dy": dy}, consts, [t.grad.numpy().astype(dtype)])
+
+
+for kind in ("max", "avg"):
+    pool_case(kind, "1d", (2, 3, 9), [3], [2])
+    pool_case(kind, "2d", (2, 3, 8, 6), [2, 2], [2, 2])
+    pool_case(kind, "2d_overlapping", (1, 5, 7, 9), [3, 3], [2, 2], [1, 1])
+    pool_case(kind, "2d_stride_1", (1, 2, 5, 6), [3, 2], [1, 1])
+    pool_case(kind, "2d_many_channels", (2, 19, 6, 6), [2, 2], [2, 2])
+    pool_case(kind, "2d_gaps", (1, 2, 8, 8), [2, 2], [3, 3])
+    pool_case(kind, "2d_equal", (1, 3, 8, 8), [3, 3], [2, 2], equal=True)
+    pool_case(kind, "3d", (1, 2, 4, 5, 6), [2, 2, 3], [2, 1, 2])
+    pool_case(kind, "2d_fp16", (1, 2, 6, 6), [2, 2], [2, 2], dtype=np.float16)
+pool_case("max", "2d_ceil", (1, 2, 7, 7), [2, 2], [2, 2], ceil_mode=True)
+pool_case("avg", "2d_excluded", (1, 2, 7, 7), [3, 3], [2, 2], [1, 1], exclude=True)

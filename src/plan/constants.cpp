@@ -1,6 +1,7 @@
 #include "plan/constants.h"
 
 #include <cstdint>
+#include <cstring>
 #include <unordered_set>
 #include <vector>
 
@@ -105,6 +106,20 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack(const ir::Value& val
   });
 }
 
+Status ConstantPool::renew() {
+  version_++;
+  std::vector<std::pair<const ir::Value*, ir::Tensor>> stale;
+  for (const auto& [value, kept] : kept_)
+    if (ir::is_from_parameter(*value)) stale.emplace_back(value, kept.tensor);
+  for (const auto& [value, tensor] : stale) kept_.erase(value);
+  for (auto& [value, tensor] : stale) {
+    const ir::Tensor now = MOKA_TRY(evaluate(*value));
+    memcpy(tensor.mutable_data(), now.data(), now.bytes());
+  }
+  for (auto& [value, tensor] : stale) kept_.emplace(value, Kept{std::move(tensor), true});
+  return {};
+}
+
 std::shared_ptr<Packed> ConstantPool::entry(const ir::Value& value, std::string_view key, size_t bytes,
                                             PackedStore::Sharing sharing) {
   std::lock_guard lock(mutex_);
@@ -142,6 +157,11 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Val
     packed->bytes = cache_->find(lasting, bytes);
     is_found = packed->bytes != nullptr;
   }
+  if (packed->bytes != nullptr && packed->version != version_ && packed->writable != nullptr) {
+    packed->version = version_;
+    if (ir::is_from_parameter(value)) MOKA_TRY(fill(packed->writable));
+    return packed->bytes;
+  }
   if (packed->bytes != nullptr) {
     count(*packed, bytes, is_found);
     if (!lasting.empty()) cache_->add(lasting, packed->bytes, bytes);
@@ -153,6 +173,8 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Val
     return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of packed constant '", value.name, "'");
   MOKA_TRY(fill(to.get()));
   packed_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  if (renewable_) packed->writable = to.get();
+  packed->version = version_;
   packed->bytes = std::move(to);
   count(*packed, bytes, true);
   if (!lasting.empty()) cache_->add(lasting, packed->bytes, bytes);

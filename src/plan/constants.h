@@ -31,14 +31,17 @@ Result<std::shared_ptr<const kernel::Buffer>> upload_to(const kernel::Memory& me
 /// Thread-safe.
 class ConstantPool {
  public:
+  /// `renewable`: `renew` may be called, so nothing is shared and no kernel keeps the elements of a parameter.
   /// `store` holds what other functions and models of the same file packed, and other versions of the parameters;
   /// `cache` holds what earlier processes packed. Either may be null.
   explicit ConstantPool(std::shared_ptr<MemoryBudget> budget, std::shared_ptr<PackedStore> store = nullptr,
-                        std::shared_ptr<PackedCache> cache = nullptr, ParameterValues parameters = {})
+                        std::shared_ptr<PackedCache> cache = nullptr, ParameterValues parameters = {},
+                        bool renewable = false)
       : budget_(std::move(budget)),
         store_(std::move(store)),
         cache_(std::move(cache)),
-        parameters_(std::move(parameters)) {}
+        parameters_(std::move(parameters)),
+        renewable_(renewable) {}
 
   /// Whether `value` is constant for every input.
   static bool is_constant(const ir::Value& value);
@@ -62,6 +65,11 @@ class ConstantPool {
   /// As `pack_stored`, but into a buffer of `memory`. `key` must name the device.
   Result<std::shared_ptr<const kernel::Buffer>> upload(const ir::Value& value, const kernel::Memory& memory,
                                                        std::string_view key, size_t bytes, const FillStored& fill);
+
+  /// The bytes of parameters have changed in place. Brings what the pool keeps of them up to date, in the memory where
+  /// it is. What is packed from them is filled again when it is next asked for. Precondition: the pool is renewable and
+  /// has neither store nor cache, and no plan of it is running.
+  Status renew();
 
   /// Whether `pack` has packed it already, in this pool or another one of the same store.
   bool is_packed(const ir::Value& value, std::string_view key, size_t bytes);
@@ -90,7 +98,9 @@ class ConstantPool {
   std::shared_ptr<PackedStore> store_;
   std::shared_ptr<PackedCache> cache_;
   const ParameterValues parameters_;
+  const bool renewable_;
   PiecePool memory_;
+  uint64_t version_ = 0;
   std::mutex mutex_;  ///< guards the maps
   struct Kept {
     ir::Tensor tensor;

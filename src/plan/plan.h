@@ -47,6 +47,8 @@ struct PlanOptions {
   bool low_memory = false;
   /// A function's plan leaves what it can of its kernels' preparation to later runs (plan/late.h).
   bool prepare_late = false;
+  /// Plans keep what their kernels need to be prepared again (plan::renew).
+  bool renewable = false;
   bool strict = false;  ///< error when a device refuses an operation that is pinned to it
   /// States whose first reader runs on a device stay in its memory: Frame::set_state gives their buffers.
   bool states_on_devices = false;
@@ -56,6 +58,7 @@ struct PlanOptions {
 
 class LatePreparation;
 struct Plan;
+struct Preparation;
 
 /// Keeps a few plans of one block, each for concrete types. Drops the least recently used first. Thread-safe: plans are
 /// made outside the lock, so callers with a known plan never wait, and callers that need the same new plan wait for the
@@ -137,6 +140,8 @@ struct Plan {
   std::shared_ptr<const Decision> decision;  ///< nullptr: there was no choice
   std::shared_ptr<LatePreparation> late;     ///< nullptr: all kernels are prepared
   std::shared_ptr<PlanCache> continuations;  ///< nullptr: the plan is complete
+  /// The preparations of kernels that read parameters; null without PlanOptions::renewable.
+  std::shared_ptr<std::vector<Preparation>> renewable;
 
   /// Bytes that this plan adds to what all plans of a model share: the plan itself and results that its types make
   /// constant.

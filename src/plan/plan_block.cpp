@@ -1,8 +1,10 @@
 #include <algorithm>
 
+#include "ir/fixed.h"
 #include "plan/arrange.h"
 #include "plan/late.h"
 #include "plan/plan.h"
+#include "plan/prepare.h"
 
 namespace moka::plan {
 
@@ -39,6 +41,16 @@ Status plan_blocks(const Plan& plan, const Control& step, const PlanOptions& opt
   return {};
 }
 
+/// The preparations that read a parameter.
+std::shared_ptr<std::vector<Preparation>> keep_renewable(std::vector<Preparation> all) {
+  std::erase_if(all, [](const Preparation& p) {
+    return std::none_of(p.inputs.begin(), p.inputs.end(), [](const Preparation::Input& in) {
+      return in.value != nullptr && ir::is_from_parameter(*in.value);
+    });
+  });
+  return std::make_shared<std::vector<Preparation>>(std::move(all));
+}
+
 }  // namespace
 
 size_t Plan::bytes() const {
@@ -71,6 +83,8 @@ Result<std::shared_ptr<const Plan>> plan_resolved(std::shared_ptr<const Resolved
   std::shared_ptr<LatePreparation> late;
   if (options.prepare_late && parent == nullptr) late = LatePreparation::take(arranged.preparations, options);
   MOKA_TRY(prepare_kernels(arranged.preparations, options));
+  std::shared_ptr<std::vector<Preparation>> renewable;
+  if (options.renewable) renewable = keep_renewable(std::move(arranged.preparations));
   const size_t folded = count_folded(*resolved);
   const Sequence& sequence = arranged.sequence;
   const bool has_blocks =
@@ -79,7 +93,7 @@ Result<std::shared_ptr<const Plan>> plan_resolved(std::shared_ptr<const Resolved
   if (is_complete && !has_blocks) resolved.reset();
   const auto plan = std::make_shared<const Plan>(
       Plan{std::move(arranged.sequence), std::move(memory), std::move(resolved), folded, parent, assignment.decision,
-           std::move(late), is_complete ? nullptr : std::make_shared<PlanCache>()});
+           std::move(late), is_complete ? nullptr : std::make_shared<PlanCache>(), std::move(renewable)});
   for (const Step& s : plan->sequence.steps)
     if (const Control* control = control_of(s)) MOKA_TRY(plan_blocks(*plan, *control, options));
   if (!is_complete && plan->sequence.pending_runs_first())

@@ -99,18 +99,33 @@ Status prepare(Preparation& p, Context context) {
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::out_of_budget, "no memory to prepare operation '", p.op->name, "'");
   }
-  p.choice->prepare = nullptr;
+  return {};
+}
+
+/// Prepares the kernels on as many threads as the options allow.
+Status prepare_all(std::vector<Preparation>& all, const PlanOptions& options) {
+  std::vector<Status> results(all.size());
+  FileReader reader;
+  kernel::parallel_for(options.threads, static_cast<int64_t>(all.size()), [&](int64_t i, int) {
+    Preparation& p = all[static_cast<size_t>(i)];
+    results[static_cast<size_t>(i)] = prepare(p, Context(p, options, &reader, true));
+  });
+  for (Status& s : results) MOKA_TRY(std::move(s));
   return {};
 }
 
 }  // namespace
 
 Status prepare_kernel(Preparation& p, const PlanOptions& options, FileReader* reader) {
-  return prepare(p, Context(p, options, reader, true));
+  MOKA_TRY(prepare(p, Context(p, options, reader, true)));
+  p.choice->prepare = nullptr;
+  return {};
 }
 
 Status prepare_from_packed(Preparation& p, const PlanOptions& options) {
-  return prepare(p, Context(p, options, nullptr, false));
+  MOKA_TRY(prepare(p, Context(p, options, nullptr, false)));
+  p.choice->prepare = nullptr;
+  return {};
 }
 
 Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options) {
@@ -119,15 +134,17 @@ Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options
     return trace::label("prepare kernels", "prepare kernels", {{"operations", all.size()}});
   });
   const auto start = Clock::now();
-  std::vector<Status> results(all.size());
-  FileReader reader;
-  kernel::parallel_for(options.threads, static_cast<int64_t>(all.size()), [&](int64_t i, int) {
-    results[static_cast<size_t>(i)] = prepare_kernel(all[static_cast<size_t>(i)], options, &reader);
-  });
+  Status status = prepare_all(all, options);
   if (options.constants) options.constants->add_prepare_seconds(seconds_since(start));
-  for (Status& s : results) MOKA_TRY(std::move(s));
-  all.clear();
+  MOKA_TRY(std::move(status));
+  if (!options.renewable)
+    for (const Preparation& p : all) p.choice->prepare = nullptr;
   return {};
+}
+
+Status renew(const Plan& plan, const PlanOptions& options) {
+  const trace::Span span(trace::Lane::activity, "prepare kernels again");
+  return plan.renewable == nullptr ? Status() : prepare_all(*plan.renewable, options);
 }
 
 }  // namespace moka::plan

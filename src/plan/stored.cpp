@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ir/evaluate.h"
+#include "ir/fixed.h"
 #include "ops/common/affine.h"
 #include "plan/constants.h"
 
@@ -146,6 +147,7 @@ void multiply(kernel::StoredConstant& s, Tensor factors) {
 }  // namespace
 
 Result<std::optional<kernel::StoredConstant>> ConstantPool::stored(const Value& value) {
+  if (renewable_ && ir::is_from_parameter(value)) return std::optional<kernel::StoredConstant>();
   const auto behind_parameter = [this](const Value* v) {
     while (v->producer() != nullptr && v->producer()->has_trait(ir::Trait::parameter) && !parameters_.contains(v))
       v = v->producer()->input("initial");

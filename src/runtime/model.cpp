@@ -4,6 +4,7 @@
 #include <random>
 
 #include "kernel/fault.h"
+#include "plan/prepare.h"
 
 namespace moka::runtime {
 
@@ -128,8 +129,14 @@ void Model::set_up_constants() {
   for (const Parameter& p : compiled_->parameters)
     if (const auto it = options_.parameter_values.find(p.name); it != options_.parameter_values.end())
       values.emplace(p.value, it->second);
-  options_.plan.constants =
-      std::make_shared<plan::ConstantPool>(options_.plan.budget, options_.packed, options_.cache, std::move(values));
+  options_.plan.constants = std::make_shared<plan::ConstantPool>(options_.plan.budget, options_.packed, options_.cache,
+                                                                 std::move(values), options_.plan.renewable);
+}
+
+Status Model::renew_parameters() const {
+  MOKA_TRY(options_.plan.constants->renew());
+  for (const auto& plan : all_.plans.snapshot()) MOKA_TRY(plan::renew(*plan, all_.options));
+  return {};
 }
 
 Result<ir::Tensor> Model::parameter_value(const Parameter& parameter) const {

@@ -56,6 +56,9 @@ class Model {
   /// place of PlanOptions::budget.
   std::unique_ptr<Model> with_parameters(const std::map<std::string, ir::Tensor>& values,
                                          std::shared_ptr<MemoryBudget> budget) const;
+  /// The bytes of CompileOptions::parameter_values have changed. Brings up to date what plans made from them.
+  /// Precondition: PlanOptions::renewable, neither CompileOptions::packed nor cache, and no prediction is running.
+  Status renew_parameters() const;
   /// Weights that may be replaced, in the order of the program.
   const std::vector<Parameter>& parameters() const { return compiled_->parameters; }
   /// The current value of a parameter, expanded if the model stores it compressed.

@@ -1,0 +1,109 @@
+#include "training/trainer.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace moka::training {
+
+namespace {
+
+Result<ir::Tensor> copy_of(const ir::Tensor& t) {
+  ir::Tensor out = MOKA_TRY(ir::Tensor::zeros(t.dtype(), t.shape()));
+  memcpy(out.mutable_data(), t.data(), t.bytes());
+  return out;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Trainer>> Trainer::make(std::function<Result<import::ImportedModel>()> import,
+                                               std::vector<ir::Type> inputs, TrainerOptions options) {
+  options.compile.packed = nullptr;
+  options.compile.cache = nullptr;
+  options.compile.plan.renewable = true;
+  options.compile.plan.prepare_late = false;
+  std::unique_ptr<Trainer> t(new Trainer(std::move(import), std::move(options)));
+  MOKA_TRY(t->planned(inputs));
+  return t;
+}
+
+Result<Trainer::Planned*> Trainer::planned(const std::vector<ir::Type>& inputs) {
+  for (auto& [types, planned] : plans_)
+    if (types == inputs) return &planned;
+  import::ImportedModel model = MOKA_TRY(import_());
+  if (const import::FunctionDescription* f = model.description.function(model.description.default_function);
+      f != nullptr && input_names_.empty())
+    for (const auto& input : f->inputs) input_names_.push_back(input.name);
+  ProgramOptions program = options_.program;
+  program.inputs = inputs;
+  import::ImportedModel training = MOKA_TRY(make_training_program(std::move(model), program));
+  runtime::CompileOptions compile = options_.compile;
+  const bool is_first = parameters_.empty();
+  if (!is_first) compile.parameter_values = parameters_;
+  std::unique_ptr<runtime::Model> made = MOKA_TRY(runtime::Model::compile(std::move(training), compile));
+  if (is_first) {
+    for (const runtime::Parameter& p : made->parameters())
+      parameters_.emplace(p.name, MOKA_TRY(copy_of(MOKA_TRY(made->parameter_value(p)))));
+    for (const auto& s : made->function().states)
+      states_.emplace(s.name, MOKA_TRY(ir::Tensor::zeros(s.array.dtype, MOKA_TRY(ir::Shape::make(s.array.shape)))));
+    made = made->with_parameters(parameters_, options_.compile.plan.budget);
+  }
+  plans_.emplace_back(inputs, Planned{std::move(made), steps_});
+  return &plans_.back().second;
+}
+
+Result<double> Trainer::step(const std::map<std::string, ir::Tensor>& arrays, const Numbers& numbers) {
+  std::vector<ir::Type> inputs;
+  for (const std::string& name : input_names_) {
+    const auto it = arrays.find(name);
+    if (it == arrays.end()) return fail(ErrorCode::not_found, "training: input '", name, "' is missing");
+    inputs.push_back(ir::Type::tensor(it->second.dtype(), it->second.shape()));
+  }
+  Planned& planned = *MOKA_TRY(this->planned(inputs));
+  const runtime::Model& model = *planned.model;
+  if (planned.version != steps_) MOKA_TRY(model.renew_parameters());
+  planned.version = steps_;
+
+  std::vector<ir::Type> types;
+  std::vector<runtime::InputValue> values;
+  std::vector<float> scalars(optimizer_inputs(options_.program).size());
+  size_t used = 0;
+  for (const auto& v : model.ir().body().inputs()) {
+    types.push_back(v->type);
+    if (const auto state = states_.find(v->name); state != states_.end()) {
+      values.emplace_back(&state->second);
+      continue;
+    }
+    if (const auto array = arrays.find(v->name); array != arrays.end()) {
+      const ir::Tensor& a = array->second;
+      if (a.dtype() != v->type.dtype() || !(a.shape() == v->type.shape()))
+        return fail(ErrorCode::invalid_argument, "training: '", v->name, "': expected ", v->type, ", got ",
+                    ir::Type::tensor(a.dtype(), a.shape()));
+      values.emplace_back(ir::ArrayView{a.dtype(), a.shape().dims(), {}, a.data()});
+      continue;
+    }
+    const bool is_number = v->name.starts_with(kNumbers);
+    const std::string name = is_number ? v->name.substr(kNumbers.size()) : v->name;
+    const auto number = numbers.find(name);
+    if (!is_number || (name != "step" && number == numbers.end()))
+      return fail(ErrorCode::not_found, "training: '", name, "' is missing");
+    scalars[used] = name == "step" ? static_cast<float>(steps_ + 1) : static_cast<float>(number->second);
+    values.emplace_back(ir::ArrayView{ir::DType::fp32, {}, {}, &scalars[used++]});
+  }
+  std::vector<runtime::OutputMemory> outputs(1);
+  for (size_t i = 1; i < model.function().outputs.size(); i++) {
+    ir::Tensor& p = parameters_.at(model.function().outputs[i].name);
+    outputs.push_back({runtime::OutputMemory::Kind::session, p.mutable_data(), p.shape().dims()});
+  }
+  runtime::Prediction prediction = model.predict({types, values, outputs});
+  MOKA_TRY(prediction.take_status());
+  const double loss = ir::load_f64(prediction.output(0), 0);
+  for (size_t i = 1; i < outputs.size(); i++) {
+    const ir::TensorView now = prediction.output(i);
+    ir::Tensor& p = parameters_.at(model.function().outputs[i].name);
+    memcpy(p.mutable_data(), now.data, p.bytes());
+  }
+  steps_++;
+  return loss;
+}
+
+}  // namespace moka::training

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <climits>
 #include <map>
 #include <queue>
 #include <set>
@@ -146,90 +145,6 @@ Regions find_regions(const Costs& costs, const Labels& labels) {
     if (Regions r = in_turn(costs, labels, turn); r.launches < best.launches) best = std::move(r);
   }
   return best;
-}
-
-/// Simulates host and units over time. A region starts as soon as its inputs are available. The host prefers nodes that
-/// another region needs, then nodes that wait for no region.
-void schedule(const Costs& costs, GraphAssignment& out) {
-  const auto n = static_cast<size_t>(costs.nodes());
-  const size_t regions = out.regions.size();
-  auto item_of = [&](int i) {
-    const int r = out.region[static_cast<size_t>(i)];
-    return r >= 0 ? static_cast<size_t>(r) : regions + static_cast<size_t>(i);
-  };
-  // The earliest region that depends on each node.
-  std::vector<int> needed(n, INT_MAX);
-  for (size_t i = n; i-- > 0;)
-    for (int a : costs.after(static_cast<int>(i))) {
-      const int r = out.region[static_cast<size_t>(a)];
-      needed[i] = std::min(needed[i], r >= 0 && r != out.region[i] ? r : needed[static_cast<size_t>(a)]);
-    }
-  std::vector<int> waits(regions + n, 0);
-  std::vector<double> there(regions + n, 0), ends(regions, 0), seconds(regions, 0), carried(n, 0);
-  double time = 0;
-  for (const AssignedTransfer& t : out.transfers) {
-    const int maker = costs.value(t.value).producer;
-    (maker >= 0 ? carried[static_cast<size_t>(maker)] : time) += t.seconds;
-  }
-  for (size_t i = 0; i < n; i++) {
-    const int r = out.region[i];
-    if (r >= 0) seconds[static_cast<size_t>(r)] += costs.compute(static_cast<int>(i), out.unit[i]);
-    for (int b : costs.before(static_cast<int>(i)))
-      waits[item_of(static_cast<int>(i))] += item_of(b) != item_of(static_cast<int>(i));
-  }
-  using Key = std::tuple<double, bool, int, size_t>;  // earliest start, is not a region, region, item
-  std::set<Key> waiting, ready;
-  auto push = [&](size_t item) {
-    const bool is_region = item < regions;
-    const int urgency = is_region ? static_cast<int>(item) : needed[item - regions];
-    if (there[item] <= time)
-      ready.insert({0, !is_region, urgency, item});
-    else
-      waiting.insert({there[item], !is_region, urgency, item});
-  };
-  for (size_t r = 0; r < regions; r++)
-    if (waits[r] == 0) push(r);
-  for (size_t i = 0; i < n; i++)
-    if (out.region[i] < 0 && waits[regions + i] == 0) push(regions + i);
-  std::vector<double> unit_free(static_cast<size_t>(costs.units()), 0);
-  auto finish = [&](int i) {
-    const size_t own = item_of(i);
-    for (int a : costs.after(i)) {
-      const size_t item = item_of(a);
-      if (item == own) continue;
-      const int r = out.region[static_cast<size_t>(i)];
-      const bool same =
-          r >= 0 && item < regions && out.unit[static_cast<size_t>(a)] == out.unit[static_cast<size_t>(i)];
-      if (r >= 0 && !same) there[item] = std::max(there[item], ends[static_cast<size_t>(r)]);
-      if (--waits[item] == 0) push(item);
-    }
-  };
-  while (!ready.empty() || !waiting.empty()) {
-    if (ready.empty()) time = std::max(time, std::get<0>(*waiting.begin()));
-    while (!waiting.empty() && std::get<0>(*waiting.begin()) <= time) {
-      auto [at, no_region, urgency, item] = *waiting.begin();
-      waiting.erase(waiting.begin());
-      ready.insert({0, no_region, urgency, item});
-    }
-    const size_t item = std::get<3>(*ready.begin());
-    ready.erase(ready.begin());
-    if (item >= regions) {
-      const auto i = static_cast<int>(item - regions);
-      time += costs.compute(i, out.unit[static_cast<size_t>(i)]) + carried[static_cast<size_t>(i)];
-      out.order.push_back(i);
-      finish(i);
-      continue;
-    }
-    const AssignedRegion& r = out.regions[item];
-    double& free = unit_free[static_cast<size_t>(r.unit)];
-    double back = 0;
-    for (int i : r.nodes) back += carried[static_cast<size_t>(i)];
-    free = ends[item] = std::max(free, time + costs.launch(r.unit)) + seconds[item] + back;
-    for (int i : r.nodes) out.order.push_back(i);
-    for (int i : r.nodes) finish(i);
-  }
-  for (double end : ends) time = std::max(time, end);
-  out.elapsed = time;
 }
 
 }  // namespace moka::plan

@@ -51,8 +51,9 @@ class Memory {
   /// Copies `bytes` bytes of host memory to `offset` in `to`. Returns when `from` may be changed; submissions that
   /// start later see the copy.
   virtual Status write(Buffer& to, size_t offset, const void* from, size_t bytes) const = 0;
-  /// Where the host may write the buffer itself before a submission uses it. nullptr: by `write` only.
-  virtual std::byte* host_address(Buffer&) const { return nullptr; }
+  /// Where the host reads the buffer itself, and may write it before a submission uses it. nullptr: by `write` and
+  /// `read` only.
+  virtual std::byte* host_address(const Buffer&) const { return nullptr; }
   /// Copies `bytes` bytes at `offset` in `from` to host memory, once no submission is running. Returns when the copy is
   /// complete. Errors: device_lost.
   virtual Status read(const Buffer& from, size_t offset, void* to, size_t bytes) const = 0;

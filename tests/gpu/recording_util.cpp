@@ -23,9 +23,9 @@ namespace {
 
 class HostBuffer final : public Buffer {
  public:
-  HostBuffer(size_t bytes, bool seen) : Buffer(bytes), is_seen(seen), data(bytes + 64) {}
+  HostBuffer(size_t bytes, bool seen) : Buffer(bytes), is_seen(seen), data(new std::byte[bytes + 64]()) {}
   const bool is_seen;
-  std::vector<std::byte> data;
+  const std::unique_ptr<std::byte[]> data;
 };
 
 class HostMemory final : public kernel::Memory {
@@ -36,15 +36,15 @@ class HostMemory final : public kernel::Memory {
     return std::shared_ptr<Buffer>(std::make_shared<HostBuffer>(bytes, unified_));
   }
   Status write(Buffer& to, size_t offset, const void* from, size_t bytes) const override {
-    std::memcpy(static_cast<HostBuffer&>(to).data.data() + offset, from, bytes);
+    std::memcpy(static_cast<HostBuffer&>(to).data.get() + offset, from, bytes);
     return {};
   }
-  std::byte* host_address(Buffer& buffer) const override {
-    auto& b = static_cast<HostBuffer&>(buffer);
-    return b.is_seen ? b.data.data() : nullptr;
+  std::byte* host_address(const Buffer& buffer) const override {
+    const auto& b = static_cast<const HostBuffer&>(buffer);
+    return b.is_seen ? b.data.get() : nullptr;
   }
   Status read(const Buffer& from, size_t offset, void* to, size_t bytes) const override {
-    std::memcpy(to, static_cast<const HostBuffer&>(from).data.data() + offset, bytes);
+    std::memcpy(to, static_cast<const HostBuffer&>(from).data.get() + offset, bytes);
     return {};
   }
 
@@ -125,9 +125,11 @@ class RecordingQueue final : public kernel::Queue {
   const RecordingDevice& device_;
 };
 
+using Codes = std::map<std::string, Code, std::less<>>;
+
 /// All codes that the folder dispatches, by name.
-const std::map<std::string_view, Code>& codes() {
-  static const auto& all = *new std::map<std::string_view, Code>([] {
+const Codes& codes() {
+  static const auto& all = *new Codes([] {
     struct Family {
       std::string stem;
       int bindings;
@@ -138,12 +140,12 @@ const std::map<std::string_view, Code>& codes() {
 #include "devices/gpu/codes.inc"
 #undef CODE
     };
-    std::map<std::string_view, Code> made;
+    Codes made;
     for (const Family& f : families)
       for (size_t at = 0; at < f.variants.size();) {
         const size_t end = std::min(f.variants.find(' ', at), f.variants.size());
-        const auto& name = *new std::string(cat(f.stem, "_", f.variants.substr(at, end - at)));
-        made[name] = {name, f.bindings};
+        const auto [named, is_new] = made.try_emplace(cat(f.stem, "_", f.variants.substr(at, end - at)));
+        named->second = {named->first, f.bindings};
         at = end + 1;
       }
     return made;

@@ -35,7 +35,7 @@ class HostSide {
   }
 
  private:
-  std::byte* address(const Use& u) const { return memory_.host_address(const_cast<kernel::Buffer&>(*u.buffer)); }
+  std::byte* address(const Use& u) const { return memory_.host_address(*u.buffer); }
 
   const kernel::Memory& memory_;
   RecordedRegion& region_;

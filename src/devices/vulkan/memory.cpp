@@ -79,8 +79,8 @@ Result<std::shared_ptr<Buffer>> VulkanMemory::allocate(size_t bytes) const {
   return std::shared_ptr<Buffer>(MOKA_TRY(VulkanBuffer::make(std::move(context), bytes, VulkanBuffer::Use::device)));
 }
 
-std::byte* VulkanMemory::host_address(Buffer& buffer) const {
-  const auto& b = static_cast<VulkanBuffer&>(buffer);
+std::byte* VulkanMemory::host_address(const Buffer& buffer) const {
+  const auto& b = static_cast<const VulkanBuffer&>(buffer);
   return b.context()->is_own() ? b.mapped() : nullptr;
 }
 

@@ -34,7 +34,7 @@ class VulkanMemory final : public kernel::Memory {
   explicit VulkanMemory(size_t card) : card_(card) {}
   size_t alignment() const override;
   Result<std::shared_ptr<kernel::Buffer>> allocate(size_t bytes) const override;
-  std::byte* host_address(kernel::Buffer& buffer) const override;
+  std::byte* host_address(const kernel::Buffer& buffer) const override;
   Status write(kernel::Buffer& to, size_t offset, const void* from, size_t bytes) const override;
   Status read(const kernel::Buffer& from, size_t offset, void* to, size_t bytes) const override;
 

@@ -46,9 +46,6 @@ void widen(const float* from, double* to, int64_t n) {
   if (i < n) to[i] = static_cast<double>(from[i]);
 }
 
-/// The elements of `a` in the order of memory, for functions that take a tensor.
-TensorView elements_of(const ArrayView& a) { return {a.dtype, {}, const_cast<void*>(a.data)}; }
-
 }  // namespace
 
 int64_t ArrayView::count() const {
@@ -67,32 +64,31 @@ int64_t ArrayView::offset(int64_t i) const {
   return at;
 }
 
-double ArrayView::load_f64(int64_t offset) const { return ir::load_f64(elements_of(*this), offset); }
+double ArrayView::load_f64(int64_t offset) const { return ir::load_f64(dtype, data, offset); }
 
 void copy_array(const ArrayView& from, const TensorView& to) {
-  const TensorView source = elements_of(from);
   const int64_t n = from.count();
   if (from.strides.empty()) {
-    if (source.dtype == to.dtype) {
-      std::copy_n(source.as<std::byte>(), static_cast<size_t>(n) * static_cast<size_t>(bits(source.dtype) / 8),
+    if (from.dtype == to.dtype) {
+      std::copy_n(from.as<std::byte>(), static_cast<size_t>(n) * static_cast<size_t>(bits(from.dtype) / 8),
                   to.as<std::byte>());
       return;
     }
-    if (source.dtype == DType::fp16 && to.dtype == DType::fp32)
-      return half_to_float(source.as<uint16_t>(), to.as<float>(), static_cast<size_t>(n));
-    if (source.dtype == DType::fp32 && to.dtype == DType::fp64) return widen(source.as<float>(), to.as<double>(), n);
-    if (source.dtype == DType::fp32 && to.dtype == DType::fp16)
-      return float_to_half(source.as<float>(), to.as<uint16_t>(), static_cast<size_t>(n));
+    if (from.dtype == DType::fp16 && to.dtype == DType::fp32)
+      return half_to_float(from.as<uint16_t>(), to.as<float>(), static_cast<size_t>(n));
+    if (from.dtype == DType::fp32 && to.dtype == DType::fp64) return widen(from.as<float>(), to.as<double>(), n);
+    if (from.dtype == DType::fp32 && to.dtype == DType::fp16)
+      return float_to_half(from.as<float>(), to.as<uint16_t>(), static_cast<size_t>(n));
   }
   // Numbers of uint64 from 2^63 on do not fit into int64.
-  const bool whole = !is_float(source.dtype) && (source.dtype != DType::uint64 || !is_float(to.dtype));
+  const bool whole = !is_float(from.dtype) && (from.dtype != DType::uint64 || !is_float(to.dtype));
   int64_t index[kMaxRank] = {};
   int64_t offset = 0;
   for (int64_t i = 0; i < n; i++) {
     if (whole)
-      store_i64(to, i, load_i64(source, offset));
+      store_i64(to, i, load_i64(from.dtype, from.data, offset));
     else
-      store_f64(to, i, ir::load_f64(source, offset));
+      store_f64(to, i, from.load_f64(offset));
     if (from.strides.empty()) {
       ++offset;
       continue;

@@ -11,6 +11,10 @@ struct ArrayView {
   std::span<const int64_t> strides;  ///< in elements; empty: row-major without gaps
   const void* data = nullptr;
 
+  template <class T>
+  const T* as() const {
+    return static_cast<const T*>(data);
+  }
   int64_t count() const;
   /// The offset in elements of element `i` in row-major order.
   int64_t offset(int64_t i) const;

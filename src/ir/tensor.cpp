@@ -13,8 +13,8 @@ namespace moka::ir {
 
 namespace {
 
-uint64_t load_packed(const TensorView& t, int64_t i, int width) {
-  auto* p = t.as<uint8_t>();
+uint64_t load_packed(const void* data, int64_t i, int width) {
+  auto* p = static_cast<const uint8_t*>(data);
   auto bit = static_cast<uint64_t>(i) * static_cast<uint64_t>(width);
   uint64_t v = p[bit / 8] >> (bit % 8);
   int got = 8 - static_cast<int>(bit % 8);
@@ -95,42 +95,48 @@ void visit_plain(DType t, F f) {
   }
 }
 
+/// Element i of numbers of type T.
+template <class T>
+T load_as(const void* data, int64_t i) {
+  return static_cast<const T*>(data)[i];
+}
+
 }  // namespace
 
-double load_f64(const TensorView& t, int64_t i) {
-  switch (t.dtype) {
-    case DType::fp32: return static_cast<double>(t.as<float>()[i]);
-    case DType::fp16: return static_cast<double>(half::to_float(t.as<uint16_t>()[i]));
-    case DType::fp64: return t.as<double>()[i];
-    case DType::bf16: return static_cast<double>(static_cast<float>(t.as<bfloat16>()[i]));
-    case DType::fp8e4m3fn: return static_cast<double>(fp8_to_float(t.as<uint8_t>()[i], 4, 7, false));
-    case DType::fp8e5m2: return static_cast<double>(fp8_to_float(t.as<uint8_t>()[i], 5, 15, true));
-    case DType::uint64: return static_cast<double>(t.as<uint64_t>()[i]);
-    default: return static_cast<double>(load_i64(t, i));
+double load_f64(DType dtype, const void* data, int64_t i) {
+  switch (dtype) {
+    case DType::fp32: return static_cast<double>(load_as<float>(data, i));
+    case DType::fp16: return static_cast<double>(half::to_float(load_as<uint16_t>(data, i)));
+    case DType::fp64: return load_as<double>(data, i);
+    case DType::bf16: return static_cast<double>(static_cast<float>(load_as<bfloat16>(data, i)));
+    case DType::fp8e4m3fn: return static_cast<double>(fp8_to_float(load_as<uint8_t>(data, i), 4, 7, false));
+    case DType::fp8e5m2: return static_cast<double>(fp8_to_float(load_as<uint8_t>(data, i), 5, 15, true));
+    case DType::uint64: return static_cast<double>(load_as<uint64_t>(data, i));
+    default: return static_cast<double>(load_i64(dtype, data, i));
   }
 }
 
-int64_t load_i64(const TensorView& t, int64_t i) {
-  switch (t.dtype) {
-    case DType::boolean: return t.as<uint8_t>()[i] != 0;
+int64_t load_i64(DType dtype, const void* data, int64_t i) {
+  switch (dtype) {
+    case DType::boolean: return load_as<uint8_t>(data, i) != 0;
     case DType::fp32:
     case DType::fp16:
     case DType::fp64:
     case DType::bf16:
     case DType::fp8e4m3fn:
-    case DType::fp8e5m2: return saturate<int64_t>(load_f64(t, i));
+    case DType::fp8e5m2: return saturate<int64_t>(load_f64(dtype, data, i));
     case DType::int4: {
-      auto v = static_cast<int64_t>(load_packed(t, i, 4));
+      auto v = static_cast<int64_t>(load_packed(data, i, 4));
       return v >= 8 ? v - 16 : v;
     }
     case DType::uint1:
     case DType::uint2:
     case DType::uint3:
     case DType::uint4:
-    case DType::uint6: return static_cast<int64_t>(load_packed(t, i, bits(t.dtype)));
+    case DType::uint6: return static_cast<int64_t>(load_packed(data, i, bits(dtype)));
     default: {
       int64_t v = 0;
-      visit_plain(t.dtype, [&](auto tag) { v = static_cast<int64_t>(t.as<typename decltype(tag)::type>()[i]); });
+      visit_plain(dtype, [&](auto tag) { v = static_cast<int64_t>(load_as<typename decltype(tag)::type>(data, i)); });
       return v;
     }
   }

@@ -30,8 +30,10 @@ struct TensorView {
 };
 
 /// Loads an element of any numeric dtype and unpacks sub-byte types. Precondition: i < count, not string.
-double load_f64(const TensorView& t, int64_t i);
-int64_t load_i64(const TensorView& t, int64_t i);
+double load_f64(DType dtype, const void* data, int64_t i);
+int64_t load_i64(DType dtype, const void* data, int64_t i);
+inline double load_f64(const TensorView& t, int64_t i) { return load_f64(t.dtype, t.data, i); }
+inline int64_t load_i64(const TensorView& t, int64_t i) { return load_i64(t.dtype, t.data, i); }
 /// Floats round to nearest even; storing to an integer truncates toward zero, saturates, and maps NaN to 0.
 void store_f64(const TensorView& t, int64_t i, double v);
 /// Integers wrap to the width of the dtype, as NumPy's astype does.
@@ -65,7 +67,7 @@ class Tensor {
   size_t bytes() const { return size_; }
   const void* data() const { return data_; }
   /// For the creator only, before the tensor is shared. File-backed data must not be written.
-  void* mutable_data() { return const_cast<void*>(data_); }
+  void* mutable_data() { return view().data; }
   const std::shared_ptr<const void>& owner() const { return owner_; }
   template <class T>
   std::span<const T> as() const {
@@ -75,7 +77,8 @@ class Tensor {
   std::span<T> mut() {
     return {static_cast<T*>(mutable_data()), static_cast<size_t>(count())};
   }
-  /// Callers may write through the view only where they may use mutable_data().
+  /// Callers may write through the view only where they may use mutable_data(). Views of what is read and of what is
+  /// written have one type.
   TensorView view() const { return {dtype_, shape_, const_cast<void*>(data_)}; }
   const std::string& text() const { return *static_cast<const std::string*>(data_); }
   Tensor reshaped(const Shape& shape) const;  ///< same count, shared storage

@@ -31,6 +31,7 @@ class FunctionRef<void(Args...)> {
  public:
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>) FunctionRef(F&& f)
+      // call_ restores the type, with its const.
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
         call_([](void* object, Args... args) { (*static_cast<std::remove_reference_t<F>*>(object))(args...); }) {}
   void operator()(Args... args) const { call_(object_, args...); }

@@ -96,8 +96,10 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack(const ir::Value& val
                                                             const Fill& fill, FileReader* reader) {
   return pack_stored(value, key, bytes, [&](std::byte* to) -> Status {
     if (const ir::Tensor* t = held_tensor(value, parameters_); t != nullptr && reader != nullptr)
-      if (const auto read = reader->read(t->data(), t->bytes()))
-        return fill({t->dtype(), t->shape(), const_cast<std::byte*>(read.get())}, to);
+      if (const auto read = reader->read(t->data(), t->bytes())) {
+        const Bytes bytes{{read.get(), t->bytes()}, read};
+        return fill(MOKA_TRY(ir::Tensor::wrap_unaligned(t->dtype(), t->shape(), bytes)).view(), to);
+      }
     const std::vector<const ir::Tensor*> parts = file_parts(value, parameters_);
     for (const ir::Tensor* t : parts) read_ahead(t->data(), t->bytes());
     MOKA_TRY(fill(MOKA_TRY(evaluate(value)).view(), to));

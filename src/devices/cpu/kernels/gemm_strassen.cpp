@@ -172,6 +172,7 @@ struct Block {
       p.b_right = as_half ? count : panel * depth;
       p.halves = as_half ? weights.halves + from : nullptr;
       p.halves_right = as_half ? p.halves + panel * depth : nullptr;
+      p.widened = widened;
       p.ahead = is_last ? at(2 * panel * depth) : at(from + count);
       p.lines =
           is_last && pair + 1 == blocking->pairs() ? 0 : 2 * blocking->deep(is_last ? 0 : part + 1) * panel / per_line;

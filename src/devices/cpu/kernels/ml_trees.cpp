@@ -28,28 +28,31 @@ struct Leaf {
   int32_t begin = 0, end = 0;  ///< range of the leaf's values
 };
 
-/// The packed trees, shared by all plans of a model: arrays by node, and the roots.
-template <class T>
+/// The packed trees, shared by all plans of a model: arrays by node, and the roots. Byte: std::byte where `prepare`
+/// fills them, const std::byte afterwards.
+template <class T, class Byte = const std::byte>
 struct Forest {
-  Node<T>* nodes;
-  double* value;           ///< used if each leaf has at most one value, of the only output; else null
-  Leaf* leaves;            ///< used otherwise
-  uint32_t* roots;         ///< in bytes from the first node
-  int32_t* depths;         ///< the steps from a tree's root to its lowest leaf
-  uint8_t* missing_first;  ///< whether a NaN goes to `first`
+  template <class U>
+  using Of = std::conditional_t<std::is_const_v<Byte>, const U, U>;
+  Of<Node<T>>* nodes;
+  Of<double>* value;           ///< used if each leaf has at most one value, of the only output; else null
+  Of<Leaf>* leaves;            ///< used otherwise
+  Of<uint32_t>* roots;         ///< in bytes from the first node
+  Of<int32_t>* depths;         ///< the steps from a tree's root to its lowest leaf
+  Of<uint8_t>* missing_first;  ///< whether a NaN goes to `first`
   int64_t trees;
 
-  Forest(std::byte* at, int64_t node_count, int64_t tree_count, bool one_value) : trees(tree_count) {
+  Forest(Byte* at, int64_t node_count, int64_t tree_count, bool one_value) : trees(tree_count) {
     static_assert(sizeof(double) == sizeof(Leaf));
-    nodes = reinterpret_cast<Node<T>*>(at);
+    nodes = reinterpret_cast<Of<Node<T>>*>(at);
     at += static_cast<size_t>(node_count) * sizeof(Node<T>);
     at += (8 - reinterpret_cast<uintptr_t>(at) % 8) % 8;
-    value = one_value ? reinterpret_cast<double*>(at) : nullptr;
-    leaves = one_value ? nullptr : reinterpret_cast<Leaf*>(at);
+    value = one_value ? reinterpret_cast<Of<double>*>(at) : nullptr;
+    leaves = one_value ? nullptr : reinterpret_cast<Of<Leaf>*>(at);
     at += static_cast<size_t>(node_count) * sizeof(Leaf);
-    roots = reinterpret_cast<uint32_t*>(at);
-    depths = reinterpret_cast<int32_t*>(roots + tree_count);
-    missing_first = reinterpret_cast<uint8_t*>(depths + tree_count);
+    roots = reinterpret_cast<Of<uint32_t>*>(at);
+    depths = reinterpret_cast<Of<int32_t>*>(roots + tree_count);
+    missing_first = reinterpret_cast<Of<uint8_t>*>(depths + tree_count);
   }
   const Node<T>& node(uint32_t at) const {
     return *reinterpret_cast<const Node<T>*>(reinterpret_cast<const std::byte*>(nodes) + at);
@@ -192,7 +195,7 @@ T threshold_of(const Source& s, int64_t i) {
 
 /// Lays out one tree, level by level, starting at node `end`. Returns its depth.
 template <class T>
-int32_t append_tree(const Source& s, int32_t root, int64_t& end, Forest<T>& f) {
+int32_t append_tree(const Source& s, int32_t root, int64_t& end, Forest<T, std::byte>& f) {
   struct Pending {
     int32_t from;
     int64_t to;
@@ -281,7 +284,7 @@ void use(const MatchCall& m, const Source& s, const Table& table, int64_t nodes,
         cat("trees by place", sizeof(T), one_value ? " of single values " : " ", content_key(parts));
     *packed = MOKA_TRY(context.pack(threshold, key, Forest<T>::bytes(nodes, trees),
                                     [&](const ir::TensorView&, std::byte* to) -> Status {
-                                      Forest<T> f(to, nodes, trees, one_value);
+                                      Forest<T, std::byte> f(to, nodes, trees, one_value);
                                       int64_t end = 0;
                                       for (int64_t t = 0; t < trees; t++) {
                                         f.roots[t] = f.place_of(end);
@@ -296,8 +299,7 @@ void use(const MatchCall& m, const Source& s, const Table& table, int64_t nodes,
   c.run = [packed, table, nodes, trees, one_value, x_at = static_cast<size_t>(index_of("x")),
            base_at = static_cast<size_t>(index_of("base")), index_at = static_cast<size_t>(index_of("leaf_index")),
            value_at = static_cast<size_t>(index_of("leaf_value"))](const KernelArgs& args) -> Status {
-    // A Forest is also what `prepare` fills.
-    const Forest<T> f(const_cast<std::byte*>(packed->get()), nodes, trees, one_value);
+    const Forest<T> f(packed->get(), nodes, trees, one_value);
     const Arguments a{args.in[index_at].as<int32_t>(), args.in[value_at].as<double>(), args.in[base_at].as<double>(),
                       table.outputs, table.features};
     T* x = args.own<T>();

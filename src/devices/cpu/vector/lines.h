@@ -17,7 +17,7 @@ struct Lines {
   static constexpr int64_t kSlack = 16;  ///< floats behind the weights and behind x that may be read
 
   struct Call {
-    float* x;             ///< the first pixel of the first channel
+    float* x;             ///< the first pixel of the first channel; only written with a `source`
     int64_t x_step;       ///< floats from channel to channel
     const float* source;  ///< if not null, pixels that fill vectors are read here and copied to x; only with one tap
     int64_t source_step;  ///< floats from channel to channel

@@ -33,9 +33,11 @@ struct StrassenPart {
   const float* s;       ///< s1 to s4, each dense, one after the other
   const float* b;       ///< b11, a part of the left panel; b21 follows it
   int64_t b_right;      ///< floats from b11 to b12, and from b21 to b22: the right panel
-  /// The left and the right panel as float16, or null. multiply() then widens b11 and b21 into `b`, which is scratch
-  /// memory, and b12 and b22 after them: b_right is the size of both. Not on the base instruction set.
+  /// The left and the right panel as float16, or null. multiply() then widens b11 and b21 into the scratch memory
+  /// `widened`, which `b` points to, and b12 and b22 after them: b_right is the size of both. Not on the base
+  /// instruction set.
   const uint16_t *halves, *halves_right;
+  float* widened;
   float* t;             ///< scratch memory for kStrassenSums quarters of b
   float* c;             ///< c11; c12 follows in the same rows
   int64_t c_step;       ///< floats from row to row of c

@@ -62,7 +62,7 @@ Status check_import(const format::ModelSource& source) {
 
 Result<std::map<std::string, std::vector<int64_t>>> network_sizes(const format::ModelSource& source) {
   const format::ModelFile file = MOKA_TRY(format::open_source(source.specification, source.weights, {}));
-  return import::nn::blob_sizes(file.spec(), file);
+  return import::nn::blob_sizes(file);
 }
 
 std::vector<int64_t> described_size(std::vector<int64_t> size, bool is_exact) {

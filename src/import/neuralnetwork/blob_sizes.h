@@ -24,6 +24,8 @@ namespace moka::import::nn {
 /// depends on values).
 Result<std::map<std::string, std::vector<int64_t>>> blob_sizes(const proto::Model& model,
                                                                const format::ModelFile& file);
+/// The same for the model of the file.
+Result<std::map<std::string, std::vector<int64_t>>> blob_sizes(const format::ModelFile& file);
 
 /// The dimensions of a blob; -1: a size that is not known. nullopt: not even the rank is.
 using BlobSize = std::optional<std::vector<int64_t>>;

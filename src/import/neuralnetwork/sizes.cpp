@@ -72,6 +72,10 @@ Result<std::map<std::string, std::vector<int64_t>>> blob_sizes(const proto::Mode
   return out;
 }
 
+Result<std::map<std::string, std::vector<int64_t>>> blob_sizes(const format::ModelFile& file) {
+  return blob_sizes(file.spec(), file);
+}
+
 std::vector<LayerSizes> layer_sizes(const proto::Model& model, const format::ModelFile& file) {
   const Parts parts = parts_of(model);
   std::vector<std::string> faults;

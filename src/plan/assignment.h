@@ -9,7 +9,8 @@
 #include "plan/assign.h"
 #include "plan/claim.h"
 
-/// The cut over the claims: which device runs which operation of a block.
+/// The third of the values that a plan is made of: the cheapest cut over the claims. It gives each operation a device,
+/// a region and its turn.
 namespace moka::plan {
 
 /// The costs that the choice between units compared, and the reasons for transfers. Used in reports.

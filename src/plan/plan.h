@@ -1,103 +1,22 @@
 #pragma once
 
-#include <atomic>
-#include <functional>
-#include <list>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <string>
-#include <unordered_map>
+#include <span>
 #include <vector>
 
-#include "ir/program.h"
-#include "kernel/kernel.h"
-#include "kernel/rates.h"
 #include "plan/assignment.h"
-#include "plan/choices.h"
-#include "plan/constants.h"
+#include "plan/options.h"
+#include "plan/plan_cache.h"
 #include "plan/resolve.h"
 #include "plan/sequence.h"
 
+/// The last of the values that a plan is made of: a sequence, and where its places lie in memory. plan_block() makes
+/// all of them, one from the other.
 namespace moka::plan {
 
-/// Bytes of the plans that the caches of one model keep.
-struct KeptPlans {
-  size_t limit = SIZE_MAX;
-  std::atomic<size_t> bytes{0};
-};
-
-/// Options that the plans of one model share.
-struct PlanOptions {
-  std::vector<const kernel::Device*> devices;  ///< in order of preference; the last one is `reference`
-  int threads = 1;
-  bool reuse_buffers = true;  ///< false: values never share memory; for debugging
-  size_t cached_shapes = 8;   ///< plans kept per block; the least recently used is dropped first
-  /// When the plans exceed its limit, each block keeps only its most recent plan. nullptr: no limit.
-  std::shared_ptr<KeptPlans> kept;
-  std::shared_ptr<MemoryBudget> budget;
-  std::shared_ptr<ConstantPool> constants;
-  std::shared_ptr<KernelChoices> choices;  ///< nullptr: the kernels' rules decide
-  /// The device that an operation is pinned to; nullptr: its cost decides. Optional.
-  std::function<const kernel::Device*(const ir::Op&)> pinned_device;
-  bool observed = false;                       ///< results on devices are also copied to the host
-  std::shared_ptr<const kernel::Rates> rates;  ///< nullptr: the conservative table
-  /// Kernels with KernelDef::low_memory run what they can.
-  bool low_memory = false;
-  /// A function's plan leaves what it can of its kernels' preparation to later runs (plan/late.h).
-  bool prepare_late = false;
-  /// Plans keep what their kernels need to be prepared again (plan::renew).
-  bool renewable = false;
-  bool strict = false;  ///< error when a device refuses an operation that is pinned to it
-  /// States whose first reader runs on a device stay in its memory: Frame::set_state gives their buffers.
-  bool states_on_devices = false;
-  /// The planes of an input that is an image; nullopt: it is not an image. Optional.
-  std::function<std::optional<kernel::PlaneOrder>(const ir::Value&)> image_planes;
-};
-
 class LatePreparation;
-struct Plan;
 struct Preparation;
-
-/// Keeps a few plans of one block, each for concrete types. Drops the least recently used first. Thread-safe: plans are
-/// made outside the lock, so callers with a known plan never wait, and callers that need the same new plan wait for the
-/// one that makes it.
-class PlanCache {
- public:
-  using Key = std::vector<ir::Type>;
-  PlanCache() = default;
-  PlanCache(const PlanCache&) = delete;
-  ~PlanCache();
-  /// The plan for `key`; calls `make()` when there is none. A hit allocates nothing.
-  template <class Make>
-  Result<std::shared_ptr<const Plan>> get(const Key& key, const PlanOptions& options, Make&& make) {
-    std::shared_ptr<Making> making;
-    if (auto found = find(key, making)) return found;
-    std::lock_guard lock(making->mutex);
-    if (making->plan != nullptr) return making->plan;
-    Result<std::shared_ptr<const Plan>> made = make();
-    if (made.ok()) making->plan = *made;
-    finish(key, making, options);
-    return made;
-  }
-  std::vector<std::shared_ptr<const Plan>> snapshot() const;
-
- private:
-  /// A plan that one caller makes while others wait for it.
-  struct Making {
-    std::mutex mutex;
-    std::shared_ptr<const Plan> plan;  ///< null: not finished, or it failed
-  };
-  /// Returns the cached plan. Null: not in the cache; `making` is set to the entry where it is to be made.
-  std::shared_ptr<const Plan> find(const Key& key, std::shared_ptr<Making>& making);
-  void finish(const Key& key, const std::shared_ptr<Making>& making, const PlanOptions& options);
-  void forget_last();
-  mutable std::mutex mutex_;
-  std::list<std::pair<Key, std::shared_ptr<const Plan>>> plans_;
-  std::list<std::pair<Key, std::shared_ptr<Making>>> makings_;
-  std::shared_ptr<KeptPlans> kept_;
-};
 
 /// The bytes of a place in an arena.
 struct Extent {

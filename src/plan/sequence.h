@@ -16,8 +16,9 @@
 #include "plan/choices.h"
 #include "plan/claim.h"
 
-/// The fourth of the values that a plan is made of: steps in order, and the places that they read and write. Each kind
-/// of step, and of storage, is a type of its own with only the fields that it has.
+/// The fourth of the values that a plan is made of: the host's steps in order, the steps of each region, and the places
+/// that all of them read and write. Each kind of step, and of storage, is a type of its own with only the fields that
+/// it has. `Sequence` below has them all.
 namespace moka::plan {
 
 class PlanCache;

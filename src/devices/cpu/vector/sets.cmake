@@ -59,8 +59,9 @@ moka_vector_kernel(loops ${all_sets} DEFINES MOKA_LOOPS loops INCLUDES loops)
 moka_vector_kernel(narrow ${all_sets} DEFINES MOKA_NARROW narrow INCLUDES narrow
   NUMBERS_base SUMS=12 NUMBERS_avx2 SUMS=12 NUMBERS_avx512 SUMS=24)
 moka_vector_kernel(pointwise ${all_sets} DEFINES MOKA_POINTWISE pointwise INCLUDES pointwise
-  NUMBERS_base PIXELS=6 WIDE_PIXELS=4 DEPTH=0 NUMBERS_avx2 PIXELS=6 WIDE_PIXELS=4 DEPTH=256
-  NUMBERS_avx512 PIXELS=14 WIDE_PIXELS=9 DEPTH=0)
+  NUMBERS_base PIXELS=6 WIDE_PIXELS=4 HALF_PIXELS=0 DEPTH=0
+  NUMBERS_avx2 PIXELS=6 WIDE_PIXELS=4 HALF_PIXELS=0 DEPTH=256
+  NUMBERS_avx512 PIXELS=14 WIDE_PIXELS=9 HALF_PIXELS=10 DEPTH=0)
 moka_vector_kernel(rows ${all_sets} DEFINES MOKA_ROW_LOOPS row_loops INCLUDES rows)
 moka_vector_kernel(small_channels ${all_sets} DEFINES MOKA_SMALL_CHANNELS small_channels INCLUDES small_channels
   NUMBERS_base PIXELS=6 NUMBERS_avx2 PIXELS=6 NUMBERS_avx512 PIXELS=14)

@@ -3,6 +3,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -63,6 +65,56 @@ struct FunctionDescription {
   std::string predicted_feature_name, predicted_probabilities_name;  ///< set by classifiers
 };
 
+/// Core ML's MLParameterDescription: a number or a flag that an update takes, with its default and what is allowed.
+struct UpdateParameter {
+  std::string name;                                   ///< Core ML's key: "learningRate", "miniBatchSize", "epochs", ...
+  std::variant<int64_t, double, bool> value;          ///< the default
+  std::optional<std::pair<double, double>> range;     ///< of a double
+  std::optional<std::pair<int64_t, int64_t>> bounds;  ///< of an integer
+  std::vector<int64_t> allowed;                       ///< of an integer: a set; empty: none is given
+};
+
+/// A layer whose weights an update changes.
+struct UpdatableLayer {
+  std::string name, type;               ///< type: Core ML's name, "innerProduct"
+  std::vector<std::string> parameters;  ///< its weights, as ModelConfiguration::parameters names them
+};
+
+/// What an update makes small.
+struct LossLayer {
+  enum class Kind : uint8_t { categorical_cross_entropy, mean_squared_error };
+  std::string name;
+  Kind kind = Kind::categorical_cross_entropy;
+  std::string input, target;   ///< values of the network
+  std::string training_input;  ///< the training input that gives the target: `target`, or the label of a classifier
+};
+
+/// What a nearest-neighbors classifier is made of.
+struct NearestNeighbors {
+  int64_t dimensions = 0, samples = 0;
+  std::string index, weighting;  ///< "linear" or "kdTree"; "uniform" or "inverseDistance"
+  int64_t leaf_size = 0;         ///< of a kd-tree
+  bool string_labels = false;
+  std::optional<std::string> default_label;  ///< of a model without samples; an integer as text
+};
+
+/// What a model can learn. The last model of a pipeline is the one that learns.
+struct MOKA_EXPORT UpdateDescription {
+  std::vector<FeatureDescription> training_inputs;
+  std::vector<UpdatableLayer> layers;
+  std::vector<LossLayer> losses;
+  std::string optimizer;                      ///< "sgd", "adam", or empty
+  std::vector<UpdateParameter> parameters;    ///< by the names of Core ML
+  std::optional<NearestNeighbors> neighbors;  ///< of a nearest-neighbors classifier
+  std::vector<size_t> stage;                  ///< the indices that lead to the model that learns, in a pipeline
+  std::string fault;                          ///< the first rule of Core ML that the file breaks; empty: it is valid
+  std::vector<std::string> remarks;           ///< what Core ML does differently
+
+  /// nullptr: the file does not have it.
+  const UpdateParameter* parameter(std::string_view name) const;
+};
+MOKA_EXPORT std::string_view to_string(LossLayer::Kind kind);  ///< "categoricalCrossEntropy", "meanSquaredError"
+
 /// Core ML's MLModelDescription.
 struct ModelDescription {
   std::string type;  ///< Core ML's name: "mlProgram", "neuralNetwork", "pipelineClassifier", ...
@@ -74,7 +126,8 @@ struct ModelDescription {
   std::string short_description, author, license, version;
   std::map<std::string, std::string> user_defined;
   bool updatable = false;
-  std::vector<std::string> remarks;  ///< notes for the user about a model that runs
+  std::optional<UpdateDescription> update;  ///< set for an updatable model
+  std::vector<std::string> remarks;         ///< notes for the user about a model that runs
 };
 
 }  // namespace moka

@@ -12,7 +12,7 @@ class ModelDescription:
 
     type: 'mlProgram', 'neuralNetwork', ...; inputs, outputs, states: lists of FeatureDescription of the loaded
     function; functions: all of them; class_labels, short_description, author, license, version, user_defined and
-    specification_version as in the file.
+    specification_version as in the file; training_inputs and update: what an updatable model learns from, and how.
     """
 
     def __init__(self, description: "_moka.ModelDescription", function: FunctionDescription) -> None:
@@ -49,7 +49,7 @@ class ModelDescription:
 
     def _facts(self) -> List[Tuple[str, str]]:
         d = self._description
-        facts = [("type", d.type), ("specification", str(d.specification_version)), ("function", self.function.name)]
+        facts = [("type", d.type + (", updatable" if d.updatable else "")), ("specification", str(d.specification_version)), ("function", self.function.name)]
         facts += [(k, v) for k, v in (("author", d.author), ("license", d.license), ("version", d.version)) if v]
         if d.class_labels:
             shown = ", ".join(str(c) for c in d.class_labels[:5])
@@ -57,7 +57,7 @@ class ModelDescription:
         return facts
 
     def _features(self) -> List[Tuple[str, FeatureDescription]]:
-        groups = (("input", self.inputs), ("output", self.outputs), ("state", self.states))
+        groups = (("input", self.inputs), ("output", self.outputs), ("state", self.states), ("training", self._description.training_inputs))
         return [(kind, f) for kind, features in groups for f in features]
 
     def __repr__(self) -> str:

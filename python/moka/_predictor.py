@@ -63,6 +63,13 @@ class Predictor:
         return ModelDescription(self._core.description, self._core.function)
 
     @property
+    def update_description(self) -> Optional["_moka.UpdateDescription"]:
+        """What the model can learn: layers, losses, parameters with their ranges, training inputs. None unless it is updatable.
+
+        Raises MalformedModelError where the file breaks a rule of Core ML for updates."""
+        return self._core.description.update
+
+    @property
     def load_times(self) -> LoadTimes:
         """Where the time of loading went, in seconds."""
         return self._core.load_times

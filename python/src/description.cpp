@@ -87,6 +87,7 @@ void bind_description(nb::module_& m) {
       .def_ro("predicted_feature_name", &FunctionDescription::predicted_feature_name)
       .def_ro("predicted_probabilities_name", &FunctionDescription::predicted_probabilities_name);
 
+  bind_update_description(m);
   nb::class_<ModelDescription>(m, "ModelDescription", "Core ML's MLModelDescription.")
       .def_ro("type", &ModelDescription::type, "'mlProgram', 'neuralNetwork', 'pipelineClassifier', ...")
       .def_ro("specification_version", &ModelDescription::specification_version)
@@ -108,7 +109,21 @@ void bind_description(nb::module_& m) {
       .def_ro("license", &ModelDescription::license)
       .def_ro("version", &ModelDescription::version)
       .def_ro("user_defined", &ModelDescription::user_defined)
-      .def_ro("updatable", &ModelDescription::updatable);
+      .def_ro("updatable", &ModelDescription::updatable)
+      .def_prop_ro(
+          "training_inputs",
+          [](const ModelDescription& d) {
+            return d.update ? d.update->training_inputs : std::vector<FeatureDescription>();
+          },
+          "What training reads; empty unless the model is updatable.")
+      .def_prop_ro(
+          "update",
+          [](const ModelDescription& d) {
+            if (d.update && !d.update->fault.empty())
+              throw Exception(ErrorKind::malformed, "the model cannot be updated: " + d.update->fault);
+            return d.update;
+          },
+          "What the model can learn; None unless it is updatable.");
 }
 
 }  // namespace moka::python

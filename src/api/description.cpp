@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "api/internal.h"
+#include "import/update/update.h"
 
 namespace moka {
 
@@ -86,6 +87,16 @@ std::string FeatureDescription::formatted_type() const {
   }
 }
 
+const UpdateParameter* UpdateDescription::parameter(std::string_view name) const {
+  for (const UpdateParameter& p : parameters)
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+std::string_view to_string(LossLayer::Kind kind) {
+  return kind == LossLayer::Kind::mean_squared_error ? "meanSquaredError" : "categoricalCrossEntropy";
+}
+
 namespace api {
 
 FeatureDescription to_public(const import::FeatureDescription& f) {
@@ -116,6 +127,27 @@ FeatureDescription to_public(const import::FeatureDescription& f) {
   return out;
 }
 
+namespace {
+
+UpdateDescription public_update(const import::UpdateDescription& u) {
+  UpdateDescription out;
+  for (const auto& f : u.training_inputs) out.training_inputs.push_back(to_public(f));
+  for (const auto& l : u.layers) out.layers.push_back({l.name, l.type, l.parameters});
+  for (const auto& l : u.losses)
+    out.losses.push_back({l.name, static_cast<LossLayer::Kind>(l.kind), l.input, l.target, l.training_input});
+  out.optimizer = u.optimizer;
+  for (const auto& p : u.parameters) out.parameters.push_back({p.name, p.value, p.range, p.bounds, p.allowed});
+  if (const auto& n = u.neighbors)
+    out.neighbors = NearestNeighbors{n->dimensions, n->samples,       n->index,        n->weighting,
+                                     n->leaf_size,  n->string_labels, n->default_label};
+  out.stage = u.stage;
+  out.fault = u.fault;
+  out.remarks = u.remarks;
+  return out;
+}
+
+}  // namespace
+
 ModelDescription to_public(const import::ModelDescription& d) {
   ModelDescription out;
   out.type = d.type_name;
@@ -144,6 +176,7 @@ ModelDescription to_public(const import::ModelDescription& d) {
   out.version = d.version;
   out.user_defined = d.user_defined;
   out.updatable = d.updatable;
+  if (d.update != nullptr) out.update = public_update(*d.update);
   out.remarks = d.remarks;
   return out;
 }

@@ -14,6 +14,7 @@
 #include "import/importer.h"
 #include "import/mlprogram/program.h"
 #include "import/model_type.h"
+#include "import/update/update.h"
 #include "ir/text_printer.h"
 
 namespace moka::compiler {
@@ -237,6 +238,8 @@ Result<Files> compile(const format::ModelFile& file, const std::string& name, co
   // A model that cannot be imported could not be loaded after compilation either. What only the application or Apple's
   // systems have is needed when the compiled model is loaded.
   import::ImportedModel imported = MOKA_TRY(import::import_model(file, ImportOptions::for_writing()));
+  if (const auto& update = imported.description.update; update != nullptr && !update->fault.empty())
+    return fail(ErrorCode::malformed, "update: ", update->fault);
   const bool program = file.spec().has_mlprogram();
   const Bytes specification = MOKA_TRY(file.described_raw());
   std::vector<Embedded> embedded;

@@ -23,6 +23,7 @@ std::string field(uint32_t number, const std::string& bytes) {
 proto::Model head_of(const format::ModelFile& file) {
   proto::Model head;
   head.set_specificationversion(file.spec().specificationversion());
+  head.set_isupdatable(file.spec().isupdatable());
   *head.mutable_description() = file.spec().description();
   return head;
 }

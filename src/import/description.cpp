@@ -10,6 +10,7 @@
 #include "import/model_type.h"
 #include "import/pipeline/states.h"
 #include "import/pipeline/thresholds.h"
+#include "import/update/update.h"
 
 namespace moka::import {
 
@@ -120,7 +121,9 @@ Result<ImageConstraint> image_of(const proto::ImageFeatureType& image) {
   return out;
 }
 
-Result<FeatureDescription> feature_of(const proto::FeatureDescription& f) {
+}  // namespace
+
+Result<FeatureDescription> read_feature(const proto::FeatureDescription& f) {
   FeatureDescription out;
   if (f.name().empty()) return fail(ErrorCode::malformed, "a feature without a name");
   out.name = f.name();
@@ -161,6 +164,8 @@ Result<FeatureDescription> feature_of(const proto::FeatureDescription& f) {
   return out;
 }
 
+namespace {
+
 /// Callers must know the element type of the model's own arrays.
 Status check_dtype(const FeatureDescription& f) {
   if (f.kind == FeatureKind::multi_array && !f.array.has_dtype)
@@ -174,7 +179,7 @@ Result<std::vector<FeatureDescription>> features_of(const Features& features, st
                                                     std::vector<std::string>* faults) {
   std::vector<FeatureDescription> out;
   for (const auto& f : features) {
-    auto feature = feature_of(f);
+    auto feature = read_feature(f);
     if (feature.ok() && faults != nullptr)
       if (Status typed = check_dtype(*feature); !typed.ok()) feature = std::move(typed).error();
     if (feature.ok()) {
@@ -206,7 +211,7 @@ Status add_stage_states(const proto::Model& model, const format::ModelFile& file
   for (const proto::FeatureDescription* state : stage_states(model, file)) {
     const auto& known = function.states;
     if (std::any_of(known.begin(), known.end(), [&](const auto& f) { return f.name == state->name(); })) continue;
-    function.states.push_back(MOKA_TRY_IN(feature_of(*state), cat("state '", state->name(), "'")));
+    function.states.push_back(MOKA_TRY_IN(read_feature(*state), cat("state '", state->name(), "'")));
   }
   return {};
 }
@@ -257,6 +262,8 @@ ModelDescription metadata_of(const proto::Model& model, const format::ModelFile&
   out.type_name = model_type_name(model_type(model, file));
   out.specification_version = model.specificationversion();
   out.updatable = model.isupdatable();
+  if (auto update = describe_update(model, file))
+    out.update = std::make_shared<const UpdateDescription>(*std::move(update));
   out.short_description = d.metadata().shortdescription();
   out.author = d.metadata().author();
   out.license = d.metadata().license();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -11,6 +12,8 @@
 #include "ir/tensor.h"
 
 namespace moka::import {
+
+struct UpdateDescription;  // import/update/update.h
 
 enum class FeatureKind : uint8_t { int64, float64, string, multi_array, image, dictionary, sequence, state };
 
@@ -88,7 +91,8 @@ struct ModelDescription {
   std::string short_description, author, license, version;
   std::map<std::string, std::string> user_defined;
   bool updatable = false;
-  std::vector<std::string> remarks;  ///< notes for the user about a model that runs
+  std::shared_ptr<const UpdateDescription> update;  ///< null unless the model, or a model inside it, is updatable
+  std::vector<std::string> remarks;                 ///< notes for the user about a model that runs
 
   const FunctionDescription* function(std::string_view name) const {
     for (const auto& f : functions)

@@ -13,8 +13,9 @@ namespace moka::format {
 class ModelFile;
 }
 namespace moka::proto {
+class FeatureDescription;
 class Model;
-}
+}  // namespace moka::proto
 
 namespace moka::import {
 
@@ -109,6 +110,8 @@ ir::Type without_rows(const ir::Type& rows);
 
 /// Decodes the ModelDescription of a specification, which is that of `file` or part of it (import/description.cpp).
 Result<ModelDescription> describe(const proto::Model& model, const format::ModelFile& file);
+/// Decodes one feature.
+Result<FeatureDescription> read_feature(const proto::FeatureDescription& feature);
 /// Error malformed: an array of the description has no data type, which only those between models may lack.
 Status check_dtypes(const ModelDescription& description);
 /// The same without class labels, for a model that may be malformed. Skips features that cannot be read and records the

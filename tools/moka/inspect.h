@@ -23,6 +23,9 @@ std::string inspect_text(const Inspection& inspection, const FunctionDescription
 std::string weights_text(const ModelStructure& structure, const std::string& function);
 std::string weight_list_text(const ModelStructure& structure, const std::string& function,
                              const StatisticsReader& statistics);
+/// What an updatable model learns (inspect_update.cpp). Empty for other models.
+std::string update_text(const ModelDescription& description);
+Json update_json(const UpdateDescription& update);
 Json inspect_json(const Inspection& inspection, const FunctionDescription& function, const InspectOptions& options);
 
 }  // namespace moka::cli

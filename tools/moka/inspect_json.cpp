@@ -99,6 +99,7 @@ Json inspect_json(const Inspection& inspection, const FunctionDescription& funct
   if (!d.class_labels.empty())
     json["classLabels"] = {
         {"type", d.int64_labels ? "Int64" : "String"}, {"count", d.class_labels.size()}, {"labels", d.class_labels}};
+  if (d.update) json["update"] = update_json(*d.update);
   for (const std::string& fault : outline.faults) json["faults"].push_back(fault);
   std::optional<StatisticsReader> statistics;
   if (options.weights) statistics.emplace(inspection);

@@ -211,6 +211,8 @@ void collect_faults(const ModelStructure& structure, const std::string& where, s
 
 std::string faults_text(const ModelOutline& outline) {
   std::vector<std::string> faults = outline.faults;
+  if (const auto& update = outline.description.update; update && !update->fault.empty())
+    faults.push_back("update: " + update->fault);
   collect_faults(outline.structure, "", faults);
   if (faults.empty()) return {};
   constexpr size_t kMost = 10;
@@ -247,6 +249,7 @@ std::string inspect_text(const Inspection& inspection, const FunctionDescription
   out += features_text("input", function.inputs);
   out += features_text("output", function.outputs);
   out += features_text("state", function.states);
+  out += update_text(d);
   out += user_defined_text(d.user_defined);
   std::optional<StatisticsReader> statistics;
   if (options.weights) statistics.emplace(inspection);

@@ -129,6 +129,8 @@ Result<ModelFile> open_compiled(const std::string& path, const ModelFolder& file
                                 : data.type == 201 ? *model.mutable_pipelineregressor()->mutable_pipeline()
                                                    : *model.mutable_pipeline();
     MOKA_TRY(open_stages(folder, files, options, depth, left, data.stages, *rep));
+    // The header does not say it, but only an updatable pipeline may hold an updatable model.
+    model.set_isupdatable(!rep->children.empty() && rep->children.back().spec().isupdatable());
     if (const Bytes names = MOKA_TRY(optional_file(folder, files, "modelNames/coremldata.bin")); !names.empty()) {
       Stream in(names, "modelNames/coremldata.bin");
       for (std::string& name : MOKA_TRY(in.strings("names of models"))) pipeline.add_names(std::move(name));

@@ -118,7 +118,37 @@ MOKA_EXPORT ModelSource add_function(const ModelSource& model, const std::string
                                      const std::string& from = {});
 MOKA_EXPORT ModelSource set_default_function(const ModelSource& model, const std::string& function);
 
-/// Checks that a model does not contradict itself. Throws the error that loading it would throw.
+/// Makes layers of a neural network updatable: convolutions, inner products, and products with constant matrices. Their
+/// weights must be float32. Without layers, makes a nearest-neighbors classifier updatable. An updatable network also
+/// needs a loss, an optimizer and a number of epochs; `check` says what is missing. These functions pass what they set
+/// in a pipeline to its last model, the only one that can be updated.
+MOKA_EXPORT ModelSource make_updatable(const ModelSource& model, const std::vector<std::string>& layers);
+/// Sets the loss and, as training inputs, the inputs of the model and the target. The target of a classifier's
+/// probabilities is the label, that of other values the value's name with "_true": an index for a cross entropy, an
+/// array for a mean squared error. An empty input is the result of the only softmax, or the only output.
+MOKA_EXPORT ModelSource set_loss(const ModelSource& model, LossLayer::Kind kind, const std::string& input = {},
+                                 const std::string& name = "loss");
+/// Sets an optimizer, "sgd" or "adam", with coremltools' defaults.
+MOKA_EXPORT ModelSource set_optimizer(const ModelSource& model, const std::string& optimizer);
+/// A value of an update, and which others are allowed: a range, or a set of integers. Without them, real numbers may be
+/// from 0 to 1, and integers only the value.
+struct UpdateValue {
+  double value = 0;  ///< a flag: 0 or 1
+  std::optional<std::pair<double, double>> range = {};
+  std::vector<int64_t> allowed = {};
+};
+/// Sets a parameter of the update by Core ML's name: "learningRate", "miniBatchSize", "momentum", "beta1", "beta2",
+/// "eps", "epochs", "shuffle", "seed", "numberOfNeighbors".
+MOKA_EXPORT ModelSource set_update_parameter(const ModelSource& model, const std::string& name,
+                                             const UpdateValue& value);
+
+/// Appends samples to an updatable nearest-neighbors classifier, or to the one that ends an updatable pipeline. `rows`:
+/// [count, dimensions] of float32, finite numbers. `neighbors` replaces the number of neighbors that predictions look
+/// for, within what the model allows.
+MOKA_EXPORT ModelSource add_samples(const ModelSource& model, const MultiArray& rows, const Labels& labels,
+                                    std::optional<int64_t> neighbors = std::nullopt);
+
+/// Checks that a model does not contradict itself. Throws the error that loading it, or updating it, would throw.
 MOKA_EXPORT void check(const ModelSource& model);
 
 }  // namespace moka::edit

@@ -7,7 +7,7 @@
 Code written for coremltools on a Mac runs unchanged: once moka is installed, `coremltools` predicts with it.
 """
 
-from . import build, compress, diff, edit, encryption, lint, verify
+from . import build, compress, diff, edit, encryption, lint, update, verify
 from ._moka import (
     ComputePlan,
     DataError,
@@ -108,5 +108,6 @@ __all__ = [
     "unregister_layer",
     "unregister_model",
     "unregister_operation",
+    "update",
     "verify",
 ]

@@ -1,6 +1,7 @@
 #include "moka/edit.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -15,6 +16,14 @@
 namespace moka::python {
 
 namespace {
+
+edit::Labels labels_of(const List& labels, const char* what) {
+  std::vector<int64_t> numbers;
+  std::vector<std::string> texts;
+  if (nb::try_cast(labels, texts)) return texts;
+  if (nb::try_cast(labels, numbers)) return numbers;
+  raise_type(std::string(what) + ": expected labels that are all text or all integers");
+}
 
 edit::Names names_of(const std::map<std::string, std::string>& names) { return {names.begin(), names.end()}; }
 
@@ -60,13 +69,17 @@ void bind_edit(nb::module_& m) {
   });
   edit.def("set_labels", [](const ModelSource& s, const List& labels, const std::string& output,
                             const std::string& label, const std::string& probabilities) {
-    std::vector<int64_t> numbers;
-    std::vector<std::string> texts;
-    const edit::ClassifierNames names{output, label, probabilities};
-    if (nb::try_cast(labels, texts)) return edit::set_labels(s, texts, names);
-    if (nb::try_cast(labels, numbers)) return edit::set_labels(s, numbers, names);
-    raise_type("set_labels: expected labels that are all text or all integers");
+    return edit::set_labels(s, labels_of(labels, "set_labels"), {output, label, probabilities});
   });
+  edit.def(
+      "add_samples",
+      [](const ModelSource& s, const nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& rows,
+         const List& labels, std::optional<int64_t> neighbors) {
+        const std::vector<int64_t> shape{static_cast<int64_t>(rows.shape(0)), static_cast<int64_t>(rows.shape(1))};
+        return edit::add_samples(s, MultiArray(rows.data(), DataType::float32, shape), labels_of(labels, "labels"),
+                                 neighbors);
+      },
+      nb::arg("model"), nb::arg("rows"), nb::arg("labels"), nb::arg("neighbors").none());
   edit.def("remove_labels", &edit::remove_labels);
   edit.def(
       "strip_weights", [](const ModelSource& s, std::optional<uint64_t> seed) { return edit::strip_weights(s, seed); },
@@ -87,6 +100,22 @@ void bind_edit(nb::module_& m) {
   edit.def("extract_function", &edit::extract_function);
   edit.def("add_function", &edit::add_function);
   edit.def("set_default_function", &edit::set_default_function);
+  edit.def("make_updatable", &edit::make_updatable);
+  edit.def("set_loss", [](const ModelSource& s, const std::string& loss, const std::string& input,
+                          const std::string& name) {
+    if (loss != "cross-entropy" && loss != "mse")
+      throw Exception(ErrorKind::invalid_argument, "expected the loss 'cross-entropy' or 'mse', got '" + loss + "'");
+    using Kind = LossLayer::Kind;
+    return edit::set_loss(s, loss == "mse" ? Kind::mean_squared_error : Kind::categorical_cross_entropy, input, name);
+  });
+  edit.def("set_optimizer", &edit::set_optimizer);
+  edit.def(
+      "set_update_parameter",
+      [](const ModelSource& s, const std::string& name, double value, std::optional<std::pair<double, double>> range,
+         std::vector<int64_t> allowed) {
+        return edit::set_update_parameter(s, name, {value, range, std::move(allowed)});
+      },
+      nb::arg("model"), nb::arg("name"), nb::arg("value"), nb::arg("range").none(), nb::arg("allowed"));
   edit.def("check", &edit::check);
 }
 

@@ -16,8 +16,11 @@
 #include "editing/rename.h"
 #include "editing/shapes.h"
 #include "editing/strip.h"
+#include "editing/training_inputs.h"
 #include "editing/types.h"
+#include "editing/updatable.h"
 #include "editing/version.h"
+#include "update/nearest_neighbors.h"
 
 namespace moka::edit {
 
@@ -36,7 +39,9 @@ template <class F>
 ModelSource edited(const ModelSource& model, const F& change) {
   format::ModelSource source = model.impl().source();
   source.specification = source.specification.copy();
+  const auto training = unwrap(editing::TrainingInputs::of(source.specification));
   unwrap(change(source));
+  unwrap(training.follow(source.specification));
   return wrap(std::move(source));
 }
 
@@ -190,6 +195,46 @@ ModelSource set_default_function(const ModelSource& model, const std::string& fu
   });
 }
 
-void check(const ModelSource& model) { unwrap(editing::check_import(model.impl().source())); }
+ModelSource make_updatable(const ModelSource& model, const std::vector<std::string>& layers) {
+  return edited(model,
+                [&](format::ModelSource& source) { return editing::make_updatable(source.specification, layers); });
+}
+
+ModelSource set_loss(const ModelSource& model, LossLayer::Kind kind, const std::string& input,
+                     const std::string& name) {
+  return edited(model, [&](format::ModelSource& source) {
+    return editing::set_loss(source,
+                             {kind == LossLayer::Kind::mean_squared_error ? "mse" : "cross-entropy", input, name});
+  });
+}
+
+ModelSource set_optimizer(const ModelSource& model, const std::string& optimizer) {
+  return edited(model,
+                [&](format::ModelSource& source) { return editing::set_optimizer(source.specification, optimizer); });
+}
+
+ModelSource set_update_parameter(const ModelSource& model, const std::string& name, const UpdateValue& value) {
+  return edited(model, [&](format::ModelSource& source) {
+    return editing::set_parameter(source.specification, name, {value.value, value.range, value.allowed});
+  });
+}
+
+ModelSource add_samples(const ModelSource& model, const MultiArray& rows, const Labels& labels,
+                        std::optional<int64_t> neighbors) {
+  const std::vector<int64_t>& shape = rows.shape();
+  if (shape.size() != 2)
+    throw Exception(ErrorKind::invalid_argument,
+                    cat("rows: expected an array of two dimensions, got one of ", shape.size()));
+  std::vector<float> numbers(static_cast<size_t>(shape[0] * shape[1]));
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(rows.at(static_cast<int64_t>(i)));
+  return edited(model, [&](format::ModelSource& source) {
+    return update::add_samples(source, numbers, shape[1], labels, neighbors);
+  });
+}
+
+void check(const ModelSource& model) {
+  unwrap(editing::check_import(model.impl().source()));
+  unwrap(editing::check_update(model.impl().source()));
+}
 
 }  // namespace moka::edit

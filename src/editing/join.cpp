@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 
 #include "editing/pipeline.h"
 #include "editing/weights.h"
@@ -19,6 +20,30 @@ std::string pipeline_kind(std::string_view kind, bool classifies) {
 Result<std::string> type_of(const Feature& feature) {
   const Message type = MOKA_TRY(child_or_empty(feature.message, "type"));
   return type.which("Type");
+}
+
+/// Only the last model of a pipeline can be updated. The pipeline then trains with its own inputs, and with what the
+/// last model's training needs and no earlier model computes.
+Status describe_training(Message pipeline, const Message& next, const std::map<std::string, Feature>& computed) {
+  const std::vector<Stage> stages = MOKA_TRY(stages_of(pipeline));
+  for (size_t i = 0; i + 1 < stages.size(); ++i) MOKA_TRY(Message(stages[i].model).clear("isUpdatable"));
+  Message description = MOKA_TRY(pipeline.edit("description"));
+  const bool learns = MOKA_TRY(integer_of(next, "isUpdatable")) != 0;
+  std::vector<Message> inputs;
+  std::set<std::string> names;
+  if (learns) {
+    for (const Message& input : MOKA_TRY(description.children("input"))) {
+      inputs.push_back(input.copy());
+      names.insert(MOKA_TRY(text_of(input, "name")));
+    }
+    const Message described = MOKA_TRY(child_or_empty(next, "description"));
+    for (const Message& input : MOKA_TRY(described.children("trainingInput")))
+      if (const std::string name = MOKA_TRY(text_of(input, "name"));
+          !computed.contains(name) && names.insert(name).second)
+        inputs.push_back(input.copy());
+  }
+  MOKA_TRY(description.set_all("trainingInput", inputs));
+  return learns ? pipeline.set("isUpdatable", format::Scalar(true)) : pipeline.clear("isUpdatable");
 }
 
 }  // namespace
@@ -44,6 +69,8 @@ Status wrap_in_pipeline(format::ModelSource& source, const std::string& name) {
   MOKA_TRY(
       set_integer(model, "specificationVersion", MOKA_TRY(integer_of(stage.specification, "specificationVersion"))));
   MOKA_TRY(model.set("description", MOKA_TRY(stage.specification.child("description"))));
+  if (MOKA_TRY(integer_of(stage.specification, "isUpdatable")) != 0)
+    MOKA_TRY(model.set("isUpdatable", format::Scalar(true)));
   MOKA_TRY(model.edit(pipeline_kind(kind, classifies)));
   source.specification = model;
   source.weights.clear();
@@ -104,6 +131,7 @@ Status append(format::ModelSource& source, const std::string& name, const format
   const std::string probabilities = MOKA_TRY(text_of(described[0].message, "predictedProbabilitiesName"));
   MOKA_TRY(set_text(interface, "predictedFeatureName", label));
   MOKA_TRY(set_text(interface, "predictedProbabilitiesName", probabilities));
+  MOKA_TRY(describe_training(source.specification, next.specification, outputs));
   MOKA_TRY(need_version(source.specification, MOKA_TRY(integer_of(next.specification, "specificationVersion"))));
   const std::string old = MOKA_TRY(kind_of(source.specification));
   const std::string kind = pipeline_kind(MOKA_TRY(kind_of(next.specification)), !probabilities.empty());

@@ -145,7 +145,71 @@ Status rename_described(const Interface& interface, const Names& names, Side sid
 
 }  // namespace
 
-Status rename_features(Message model, const Names& names, Side side) {
+namespace {
+
+Result<std::vector<Message>> training_inputs(const Message& model) {
+  const Message description = MOKA_TRY(child_or_empty(model, "description"));
+  return description.children("trainingInput");
+}
+
+/// Takes the names of features that only training reads from `names`.
+Result<Names> take_training_only(const Message& model, Names& names) {
+  Names out;
+  for (const Message& input : MOKA_TRY(training_inputs(model))) {
+    const auto it = names.find(MOKA_TRY(text_of(input, "name")));
+    if (it == names.end() || find_features(model, it->first, Side::any).ok()) continue;
+    out.insert(*it);
+    names.erase(it);
+  }
+  return out;
+}
+
+Status rename_training_inputs(const Message& model, const Names& names) {
+  for (const Message& input : MOKA_TRY(training_inputs(model)))
+    MOKA_TRY(set_text(input, "name", renamed(names, MOKA_TRY(text_of(input, "name")))));
+  return {};
+}
+
+/// Renames targets: in the description, in the losses, and in the last model of a pipeline.
+Status rename_training_only(const Message& model, const Names& names) {
+  for (const auto& [from, to] : names) {
+    bool taken = to.empty() || find_features(model, to, Side::any).ok();
+    for (const Message& input : MOKA_TRY(training_inputs(model)))
+      taken = taken || (MOKA_TRY(has_text(input, "name", to)) && !names.contains(to));
+    if (taken)
+      return fail(ErrorCode::invalid_argument, "rename '", from, "': the model has two features that would be called '",
+                  to, "'");
+  }
+  MOKA_TRY(rename_training_inputs(model, names));
+  const std::string kind = MOKA_TRY(kind_of(model));
+  if (is_network(kind)) return rename_content(MOKA_TRY(model.child(kind)), names);
+  if (!is_pipeline(kind)) return {};
+  for (const Stage& stage : MOKA_TRY(stages_of(model))) {
+    Names left = names;
+    const Names own = MOKA_TRY(take_training_only(stage.model, left));
+    if (!own.empty()) MOKA_TRY(rename_training_only(stage.model, own));
+  }
+  return {};
+}
+
+/// Renames what the training of a model reads as it names the features that the model shares with it.
+Status rename_shared_training(const Message& model, const Names& names, Side side) {
+  const Message description = MOKA_TRY(child_or_empty(model, "description"));
+  const std::string label = MOKA_TRY(text_of(description, "predictedFeatureName"));
+  Names wanted;
+  for (const auto& name : names)
+    if (side == Side::any || (name.first == label) == (side == Side::outputs)) wanted.insert(name);
+  return rename_training_inputs(model, wanted);
+}
+
+}  // namespace
+
+Status rename_features(Message model, const Names& all, Side side) {
+  Names names = all;
+  if (side != Side::outputs) {
+    const Names training = MOKA_TRY(take_training_only(model, names));
+    if (!training.empty()) MOKA_TRY(rename_training_only(model, training));
+  }
   if (names.empty()) return {};
   MOKA_TRY(check(model, names, side));
   const std::string kind = MOKA_TRY(kind_of(model));
@@ -158,10 +222,7 @@ Status rename_features(Message model, const Names& names, Side side) {
     MOKA_TRY(rename_in_pipeline(model, names, side));
   else if (!kind.empty())
     MOKA_TRY(rename_in_content(model, kind, names, side));
-  const Message description = MOKA_TRY(model.edit("description"));
-  if (side != Side::outputs)
-    for (const Message& feature : MOKA_TRY(description.children("trainingInput")))
-      MOKA_TRY(set_text(feature, "name", renamed(names, MOKA_TRY(text_of(feature, "name")))));
+  MOKA_TRY(rename_shared_training(model, names, side));
   for (const Interface& interface : MOKA_TRY(interfaces(model))) MOKA_TRY(rename_described(interface, names, side));
   return {};
 }
@@ -170,7 +231,11 @@ Status rename_operations(Message model, const Names& names) {
   const std::string kind = MOKA_TRY(kind_of(model));
   std::set<std::string> found;
   if (is_network(kind)) {
-    for (const Message& layer : MOKA_TRY(MOKA_TRY(model.child(kind)).children("layers")))
+    const Message network = MOKA_TRY(model.child(kind));
+    std::vector<Message> layers = MOKA_TRY(network.children("layers"));
+    const Message update = MOKA_TRY(child_or_empty(network, "updateParams"));
+    for (const Message& loss : MOKA_TRY(update.children("lossLayers"))) layers.push_back(loss);
+    for (const Message& layer : layers)
       if (const auto it = names.find(MOKA_TRY(text_of(layer, "name"))); it != names.end()) {
         found.insert(it->first);
         MOKA_TRY(set_text(layer, "name", it->second));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "edit_values.h"
@@ -115,6 +116,43 @@ ModelSource add_function(const ModelSource& model, const std::string& value) {
   return edit::add_function(model, name, ModelSource::open(settings.text("model", "")), settings.text("function", ""));
 }
 
+ModelSource set_loss(const ModelSource& model, const std::string& value) {
+  Settings settings(value, {"loss", "input", "name"});
+  const std::string loss = settings.text("loss", "");
+  if (loss != "cross-entropy" && loss != "mse")
+    throw UsageError(fmt::format("expected cross-entropy or mse, got '{}'", loss));
+  const auto kind = loss == "mse" ? LossLayer::Kind::mean_squared_error : LossLayer::Kind::categorical_cross_entropy;
+  return edit::set_loss(model, kind, settings.text("input", ""), settings.text("name", "loss"));
+}
+
+/// "0.01,min=0.001,max=0.1" or "8,allowed=4:8:16".
+template <const char* const& name>
+ModelSource set_update_parameter(const ModelSource& model, const std::string& value) {
+  Settings settings(value, {"value", "min", "max", "allowed"});
+  const auto number = [&](const char* key) { return settings.numbers(key, {}); };
+  const std::vector<double> given = number("value"), least = number("min"), most = number("max");
+  if (given.size() != 1 || least.size() != most.size() || least.size() > 1)
+    throw UsageError("expected NUMBER, NUMBER,min=NUMBER,max=NUMBER or NUMBER,allowed=A:B:C");
+  edit::UpdateValue out{given[0]};
+  if (!least.empty()) out.range = {least[0], most[0]};
+  for (const double allowed : number("allowed")) {
+    if (std::abs(allowed) > 9e15 || allowed != std::floor(allowed))
+      throw UsageError(fmt::format("allowed: expected integers, got {}", allowed));
+    out.allowed.push_back(static_cast<int64_t>(allowed));
+  }
+  return edit::set_update_parameter(model, name, out);
+}
+constexpr const char* kRate = "learningRate";
+constexpr const char* kBatch = "miniBatchSize";
+constexpr const char* kMomentum = "momentum";
+constexpr const char* kBeta1 = "beta1";
+constexpr const char* kBeta2 = "beta2";
+constexpr const char* kEps = "eps";
+constexpr const char* kEpochs = "epochs";
+constexpr const char* kShuffle = "shuffle";
+constexpr const char* kSeed = "seed";
+constexpr const char* kNeighbors = "numberOfNeighbors";
+
 const EditAction kActions[] = {
     {"--rename", "OLD=NEW", "Rename inputs, outputs or states; input:OLD and output:OLD choose one side", rename},
     {"--rename-operation", "OLD=NEW", "Rename operations of a program or layers of a network",
@@ -158,6 +196,27 @@ const EditAction kActions[] = {
      "Add the function of another program; equal weights are stored once", add_function},
     {"--default-function", "NAME", "Choose the function that runs when none is asked for",
      [](const ModelSource& m, const std::string& v) { return edit::set_default_function(m, v); }},
+    {"--updatable", "LAYER,...", "Let updates change the weights of these layers of a network",
+     [](const ModelSource& m, const std::string& v) { return edit::make_updatable(m, listed(v)); }},
+    {"--loss", "cross-entropy|mse[,input=VALUE][,name=NAME]",
+     "Set what updates make small, and the training inputs; without input=VALUE the loss\n"
+     "reads the only softmax or the only output",
+     set_loss},
+    {"--optimizer", "sgd|adam", "Set the optimizer, with the defaults of coremltools",
+     [](const ModelSource& m, const std::string& v) { return edit::set_optimizer(m, v); }},
+    {"--learning-rate", "RATE[,min=A,max=B]", "Set the learning rate and its allowed range, by default 0 to 1",
+     set_update_parameter<kRate>},
+    {"--mini-batch", "SIZE[,allowed=A:B:C]", "Set the size of mini-batches, and which others are allowed",
+     set_update_parameter<kBatch>},
+    {"--momentum", "NUMBER[,min=A,max=B]", "Set the momentum of sgd", set_update_parameter<kMomentum>},
+    {"--beta1", "NUMBER[,min=A,max=B]", "Set beta1 of adam", set_update_parameter<kBeta1>},
+    {"--beta2", "NUMBER[,min=A,max=B]", "Set beta2 of adam", set_update_parameter<kBeta2>},
+    {"--eps", "NUMBER[,min=A,max=B]", "Set epsilon of adam", set_update_parameter<kEps>},
+    {"--epochs", "COUNT[,allowed=A:B:C]", "Set how often an update sees all examples", set_update_parameter<kEpochs>},
+    {"--shuffle", "0|1", "Set whether each epoch has its own order of the examples", set_update_parameter<kShuffle>},
+    {"--seed", "NUMBER", "Set the seed of these orders", set_update_parameter<kSeed>},
+    {"--neighbors", "COUNT[,min=A,max=B]", "Set the number of neighbors that a classifier looks for",
+     set_update_parameter<kNeighbors>},
     {"--author", "TEXT", "Set the author; an empty text removes it", set_text<kAuthor>},
     {"--license", "TEXT", "Set the license", set_text<kLicense>},
     {"--model-version", "TEXT", "Set the version of the model", set_text<kVersion>},

@@ -66,6 +66,18 @@ TEST(Inspection, StatisticsOfQuantizedWeights) {
   }
 }
 
+TEST(Inspection, LayersSayWhetherTheyAreUpdatable) {
+  const Inspection inspection = Inspection::open(MOKA_GOLDEN "/update/plain.mlmodel");
+  const std::pair<std::string, std::string> updatable("isUpdatable", "true");
+  std::vector<std::string> found;
+  for (const ModelStructure::Layer& layer : inspection.outline().structure.layers)
+    if (std::count(layer.settings.begin(), layer.settings.end(), updatable) == 1) found.push_back(layer.name);
+  EXPECT_EQ(found, std::vector<std::string>{"second"});
+  ASSERT_TRUE(inspection.outline().description.update.has_value());
+  EXPECT_EQ(inspection.outline().description.update->parameter("epochs")->value,
+            (std::variant<int64_t, double, bool>(int64_t{3})));
+}
+
 TEST(Inspection, StatisticsOfWeightsWhoseElementsHaveNoType) {
   Message model = describe_model(described());
   Message dense = add_dense(model);

@@ -103,10 +103,7 @@ TEST_P(Networks, TheOtherFilesAreEqual) {
 }
 
 TEST(UpdatableNetworks, KeepTheirSpecification) {
-  MOKA_NEEDS_MODELS(models);
-  const Bytes source = read(*models / "image_quality/ImageQualityCP20.mlmodel");
-  // isUpdatable, field 10 of Model, is true.
-  auto file = format::open_model_bytes(Bytes::from(std::string(source.text()) + "\x50\x01"), {});
+  auto file = format::open_model_bytes(read(MOKA_GOLDEN "/update/plain.mlmodel"), {});
   ASSERT_TRUE(file.ok()) << file.error().to_string();
   auto files = compile(*file, "m");
   ASSERT_TRUE(files.ok()) << files.error().to_string();
@@ -114,6 +111,17 @@ TEST(UpdatableNetworks, KeepTheirSpecification) {
   auto data = format::parse_coremldata(files->at("coremldata.bin"));
   ASSERT_TRUE(data.ok());
   EXPECT_EQ(data->target, "spec");
+}
+
+TEST(UpdatableNetworks, ThatBreakARuleAreRefused) {
+  MOKA_NEEDS_MODELS(models);
+  const Bytes source = read(*models / "image_quality/ImageQualityCP20.mlmodel");
+  // isUpdatable, field 10 of Model, is true.
+  auto file = format::open_model_bytes(Bytes::from(std::string(source.text()) + "\x50\x01"), {});
+  ASSERT_TRUE(file.ok()) << file.error().to_string();
+  auto files = compile(*file, "m");
+  ASSERT_FALSE(files.ok());
+  EXPECT_EQ(files.error().to_string(), "update: the network is updatable, but none of its layers is");
 }
 
 /// A compiled network holds no array without a size or with more than five dimensions.

@@ -13,8 +13,11 @@
 #include "editing/normalize.h"
 #include "editing/rename.h"
 #include "editing/strip.h"
+#include "editing/training_inputs.h"
 #include "editing/types.h"
+#include "editing/updatable.h"
 #include "editing/version.h"
+#include "update/nearest_neighbors.h"
 
 namespace {
 
@@ -22,13 +25,31 @@ using namespace moka::editing;
 using moka::Status;
 using moka::format::ModelSource;
 
+constexpr float numbers[] = {1, 2};
+
+/// Makes the first layer updatable.
+Status mark(ModelSource& source) {
+  const std::string kind = MOKA_TRY(kind_of(source.specification));
+  if (kind.empty()) return {};
+  std::vector<std::string> names;
+  if (is_network(kind)) {
+    const Message content = MOKA_TRY(source.specification.child(kind));
+    for (const Message& layer : MOKA_TRY(content.children("layers"))) names = {MOKA_TRY(text_of(layer, "name"))};
+  }
+  MOKA_TRY(make_updatable(source.specification, names));
+  for (const char* loss : {"mse", "cross-entropy"}) (void)set_loss(source, {loss, "", "loss"}).ok();
+  MOKA_TRY(set_optimizer(source.specification, "adam"));
+  MOKA_TRY(set_parameter(source.specification, "epochs", {3}));
+  return check_update(source);
+}
+
 /// Applies an edit to the first input or output.
 Status edit(ModelSource& source, uint8_t choice) {
   Message& model = source.specification;
   std::string input, output;
   for (const Feature& f : MOKA_TRY(features(MOKA_TRY(interfaces(model)).at(0)))) (f.is_input ? input : output) = f.name;
   const std::string& name = choice & 1 ? input : output;
-  constexpr uint8_t edits = 12;
+  constexpr uint8_t edits = 16;
   switch ((choice >> 1) % edits) {
     case 0: return rename_features(model, {{name, "a"}}, Side::any);
     case 1: return set_element(model, name, "float16", Side::any);
@@ -41,6 +62,10 @@ Status edit(ModelSource& source, uint8_t choice) {
     case 8: MOKA_TRY(moka::compress::upgrade_forms(source)); return set_target(model, "ios26");
     case 9: return append(source, "a", ModelSource{model.copy()}, "b");
     case 10: MOKA_TRY(moka::compress::unify_forms(source)); return inline_pipeline(source);
+    case 11: return mark(source);
+    case 12: return set_parameter(model, "numberOfNeighbors", {choice & 1 ? 2.0 : 0.0});
+    case 13: return moka::update::add_samples(source, numbers, 2, std::vector<std::string>{"a"}, 1);
+    case 14: return moka::update::add_samples(source, numbers, 2, std::vector<int64_t>{4}, std::nullopt);
     default: return add_function(source, "second", ModelSource{model.copy()}, "");
   }
 }
@@ -53,6 +78,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto message = Message::parse("Model", bytes);
   if (!message.ok() || !message->copy().decode_all().ok()) return 0;
   ModelSource source{*message};
-  if (edit(source, data[0]).ok()) (void)source.specification.serialize().ok();
+  const auto training = TrainingInputs::of(source.specification);
+  if (edit(source, data[0]).ok() && training.ok() && training->follow(source.specification).ok())
+    (void)source.specification.serialize().ok();
   return 0;
 }

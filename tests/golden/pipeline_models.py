@@ -193,6 +193,8 @@ def updatable():
             steps.append(({"x": x}, {"y": soft(z) if loss == "entropy" else 1 / (1 + np.exp(-z))}))
         write(name, bd.spec, steps)
         whole = pipeline({"a": [4]}, {"y": [2]}, [network("a", "x", 4, np.eye(3, 4, dtype=np.float32), np.zeros(3, np.float32)), bd.spec], version=4)
+        whole.isUpdatable = True
+        whole.description.trainingInput.extend([whole.description.input[0], bd.spec.description.trainingInput[1]])
         write(name + "_pipeline", whole, [({"a": np.append(i["x"], 9.0)}, o) for i, o in steps])
 
 

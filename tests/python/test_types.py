@@ -17,7 +17,7 @@ from typing import Dict, List
 import numpy as np
 
 import moka
-from moka import build, compress, diff, edit, encryption, lint, verify
+from moka import build, compress, diff, edit, encryption, lint, update, verify
 
 x = np.zeros((1, 3), np.float32)
 model = moka.Model("net.mlpackage", compute_units="CPU_ONLY", threads=2)
@@ -46,6 +46,12 @@ same: bool = diff.structure("net.mlpackage", "other.mlpackage").same
 agrees: bool = verify.against("net.mlpackage", "net.onnx").passed
 encryption.encrypt_model("net.mlpackage", "net.age", passphrase="secret")
 
+described = model.update_description
+if described is not None:
+    losses: List[str] = [loss.type for loss in described.losses]
+marked = update.mark("net.mlmodel", ["dense"], learning_rate=(0.1, 0.0, 1.0), epochs=(3, [1, 3]))
+update.nearest_neighbors(marked, x, ["a"], k=3).save("knn.mlmodel")
+
 try:
     model.predict({})
 except moka.InvalidArgumentError as error:
@@ -66,6 +72,7 @@ WRONG = [
     ("number: int = found.curve[0].form", "attr-defined"),
     ('lint.check("net.mlpackage", ranges={"x": 1})', "dict-item"),
     ("rows: int = diff.structure(1, 2).same", "arg-type"),
+    ('update.mark("net.mlmodel", ["dense"], epochs="3")', "arg-type"),
     ("raise moka.NoSuchError", "attr-defined"),
 ]
 

@@ -111,6 +111,17 @@ export interface Part {
   models?: Part[];
 }
 
+/** What an updatable model learns. */
+export interface Update {
+  trainingInputs: Feature[];
+  layers: { name: string; type: string; parameters: string[] }[];
+  losses: { name: string; type: string; input: string; target: string; trainingInput: string }[];
+  optimizer?: string;
+  parameters: Record<string, { default: number | boolean | null; range?: (number | null)[]; allowed?: number[] }>;
+  nearestNeighbors?: { dimensions: number; samples: number; index: string; weighting: string; defaultLabel?: string };
+  fault?: string;
+}
+
 export interface ModelFacts {
   type: string;
   bytes: number;
@@ -120,6 +131,7 @@ export interface ModelFacts {
   computePrecision?: string;
   availability?: Record<string, string>;
   updatable: boolean;
+  update?: Update;
   metadata: { description: string; author: string; license: string; version: string };
   userDefined: Record<string, string>;
   functions: FunctionFacts[];

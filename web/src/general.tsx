@@ -1,5 +1,5 @@
 import { Bars } from "./chart";
-import { model } from "./document";
+import { model, type Update } from "./document";
 import { familyColor } from "./draw";
 import { bytes, count } from "./text";
 
@@ -12,6 +12,31 @@ function Facts({ rows }: { rows: [string, string | undefined][] }) {
         <div key={name}><dt>{name}</dt><dd>{value}</dd></div>
       ))}
     </dl>
+  );
+}
+
+function Training({ update }: { update: Update }) {
+  const neighbors = update.nearestNeighbors;
+  const allowed = (p: Update["parameters"][string]) => (p.range ? `${p.range[0]} to ${p.range[1]}` : (p.allowed ?? []).join(", "));
+  return (
+    <section class="card">
+      <h2>Training</h2>
+      <Facts rows={[
+        ...update.trainingInputs.map((f): [string, string] => [`Input ${f.name}`, f.type]),
+        ...update.layers.map((layer): [string, string] => [`Updates ${layer.name}`, layer.type]),
+        ...update.losses.map((loss): [string, string] => [`Loss ${loss.name}`, `${loss.type}: ${loss.input} against ${loss.target}`]),
+        ["Samples", neighbors && `${count(neighbors.samples)} of ${count(neighbors.dimensions)} dimensions`],
+        ["Default label", neighbors?.defaultLabel],
+        ["Optimizer", update.optimizer],
+      ]} />
+      <table class="plain">
+        <thead><tr><th>Parameter</th><th class="figure">Default</th><th>Allowed</th></tr></thead>
+        <tbody>{Object.entries(update.parameters).map(([name, p]) => (
+          <tr key={name}><td>{name}</td><td class="figure">{String(p.default)}</td><td>{allowed(p)}</td></tr>
+        ))}</tbody>
+      </table>
+      {update.fault && <p>It cannot be updated: {update.fault}</p>}
+    </section>
   );
 }
 
@@ -65,6 +90,7 @@ export function General({ dark }: { dark: boolean }) {
           <Bars rows={Object.entries(counts.byType).map(([name, n]) => ({ name, value: n, text: count(n) }))} color={(name) => familyColor(name, dark)} />
         </section>
       )}
+      {m.update && <Training update={m.update} />}
       {labels && (
         <section class="card">
           <h2>Class labels</h2>

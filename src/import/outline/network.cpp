@@ -51,6 +51,7 @@ class NetworkReader {
     for (auto& [path, text] : format::named_fields(l.SerializeAsString(), "NeuralNetworkLayer")) {
       // "convolution.kernelSize": the type of the layer stands beside it.
       const size_t dot = path.find('.');
+      if (path == "isUpdatable") out.emplace_back(path, text);
       if (dot == std::string::npos || path.starts_with("inputTensor") || path.starts_with("outputTensor")) continue;
       out.emplace_back(path.substr(dot + 1), std::move(text));
     }

@@ -1,3 +1,6 @@
+#include <cmath>
+
+#include "ir/gradient.h"
 #include "ops/common/attention.h"
 #include "ops/common/common.h"
 #include "ops/common/ranks.h"
@@ -53,6 +56,23 @@ Status attention_reference(const OpCall& call, std::span<const TensorView> out) 
   return {};
 }
 
+void scaled_dot_product_attention_gradient(Gradient& g) {
+  const Term q = g.in("query"), k = g.in("key"), v = g.in("value");
+  const double scale = 1 / std::sqrt(static_cast<double>(q.shape()[q.rank() - 1]));
+  Term scores = g.product(q, false, k, true) * scale;
+  if (g.has("attn_mask")) {
+    const bool is_float = ir::is_float(g.op().input("attn_mask")->type.dtype());
+    scores = is_float ? scores + g.in("attn_mask") : select(g.in("attn_mask"), scores, -INFINITY);
+  }
+  const Term p = g.call("softmax", {{"x", scores.value()}, {"axis", -1}});
+  const Term dp = g.product(g.dy(), false, v, true), shares = dp * p;
+  const Term ds = shares - p * g.sum(shares, {-1}, true);
+  g.set("query", g.product(ds, false, k, false) * scale);
+  g.set("key", g.product(ds, true, q, false) * scale);
+  g.set("value", g.product(p, true, g.dy(), false));
+  if (g.wants("attn_mask")) g.set("attn_mask", ds);
+}
+
 }  // namespace
 
 OpDef define_scaled_dot_product_attention() {
@@ -80,6 +100,7 @@ OpDef define_scaled_dot_product_attention() {
       .note("Batch dimensions broadcast. The mask may have a lower rank; its last dimensions are aligned.",
             "NumPy's rule; coremltools' iOS18 test_transformers.py")
       .note("The result of a row does not depend on the number of batches.", "coremltools issue 2650")
+      .gradient(scaled_dot_product_attention_gradient)
       .build();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/evaluate.h"
 #include "ops/common/reduction.h"
 
 namespace moka::ops {
@@ -86,6 +87,47 @@ Term conv_weights_gradient(Gradient& g, const Window& w, Term wide, Term narrow)
 
 void pool_gradient(Gradient& g, std::string_view op) {
   g.set("x", g.again_as(op, {{"x", g.x().value()}, {"dy", g.dy().value()}}));
+}
+
+namespace {
+
+/// The matrix [out, in] of the operation along its last axis but `from_end`, whose values along the other one are
+/// equal.
+Result<Tensor> matrix_of(const Op& op, int from_end) {
+  const Shape &x = op.input("x")->type.shape(), &y = op.output()->type.shape();
+  const int64_t in = x[x.rank() - 1 - from_end], out = y[y.rank() - 1 - from_end], other = x[x.rank() - 2 + from_end];
+  Tensor basis =
+      MOKA_TRY(Tensor::zeros(DType::fp32, from_end == 1 ? Shape{1, in, in, other} : Shape{1, in, other, in}));
+  for (int64_t i = 0; i < in; i++)
+    for (int64_t k = 0; k < other; k++)
+      store_f64(basis.view(), (i * in * other) + (from_end == 1 ? i * other + k : k * in + i), 1);
+  std::vector<RuntimeValue> inputs;
+  for (const Operand& o : op.operands())
+    for (const Value* v : o.values)
+      if (v == op.input("x"))
+        inputs.emplace_back(basis);
+      else if (v->constant() != nullptr)
+        inputs.push_back(MOKA_TRY(runtime_value(*v->constant())));
+      else
+        return fail(ErrorCode::unsupported, "'", v->name, "' is not constant");
+  const std::vector<RuntimeValue> results = MOKA_TRY(evaluate_op(op, inputs));
+  const TensorView made = results[0].view();
+  const int64_t columns = made.shape[3], rows = made.shape[2];
+  Tensor matrix = MOKA_TRY(Tensor::zeros(DType::fp32, {out, in}));
+  for (int64_t i = 0; i < in; i++)
+    for (int64_t o = 0; o < out; o++)
+      store_f64(matrix.view(), o * in + i, load_f64(made, i * rows * columns + (from_end == 1 ? o * columns : o)));
+  return matrix;
+}
+
+}  // namespace
+
+void resize_gradient(Gradient& g) {
+  if (g.y().shape().count() == 0) return;
+  const Tensor rows = g.take(matrix_of(g.op(), 1)), columns = g.take(matrix_of(g.op(), 0));
+  if (g.has_failed()) return;
+  const Term half = g.call("matmul", {{"x", g.dy().value()}, {"y", columns}});
+  g.set("x", g.call("matmul", {{"x", rows}, {"y", half.value()}, {"transpose_x", true}}));
 }
 
 Term nearest_index(Gradient& g, std::string_view param, int64_t size) {

@@ -34,6 +34,10 @@ ir::Term conv_weights_gradient(ir::Gradient& g, const Window& w, ir::Term wide, 
 /// The gradient of a pool, by an operation with its window.
 void pool_gradient(ir::Gradient& g, std::string_view op);
 
+/// The gradient of an operation that weighs rows and columns, the last two axes, each by numbers of their own: two
+/// products with constant matrices, which the operation itself computes.
+void resize_gradient(ir::Gradient& g);
+
 /// Indices as gathering reads them: from the front, within [0, size).
 ir::Term nearest_index(ir::Gradient& g, std::string_view param, int64_t size);
 

@@ -1,4 +1,5 @@
 #include "ops/common/common.h"
+#include "ops/common/gradients.h"
 #include "ops/common/ranks.h"
 
 namespace moka::ops {
@@ -48,6 +49,8 @@ Status crop_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void crop_gradient(Gradient& g) { resize_gradient(g); }
+
 }  // namespace
 
 OpDef define_crop() {
@@ -61,6 +64,7 @@ OpDef define_crop() {
       .reference(crop_reference)
       .traits(Trait::moves_data_only)
       .note("All elements may be cut.", "coremltools' definition")
+      .gradient(crop_gradient)
       .build();
 }
 

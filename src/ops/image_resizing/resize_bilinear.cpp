@@ -1,4 +1,5 @@
 #include "ops/common/common.h"
+#include "ops/common/gradients.h"
 #include "ops/common/sampling.h"
 
 namespace moka::ops {
@@ -16,6 +17,8 @@ Status resize_bilinear_reference(const OpCall& call, std::span<const TensorView>
   return {};
 }
 
+void resize_bilinear_gradient(Gradient& g) { resize_gradient(g); }
+
 }  // namespace
 
 OpDef define_resize_bilinear() {
@@ -31,6 +34,7 @@ OpDef define_resize_bilinear() {
       .reference(resize_bilinear_reference)
       .note(kGridNote.text, kGridNote.evidence)
       .note("Positions beyond the edges are clamped.", "coremltools' definition")
+      .gradient(resize_bilinear_gradient)
       .build();
 }
 

@@ -1,4 +1,5 @@
 #include "ops/common/common.h"
+#include "ops/common/gradients.h"
 #include "ops/common/sampling.h"
 
 namespace moka::ops {
@@ -10,6 +11,8 @@ Status resize_nearest_neighbor_reference(const OpCall& call, std::span<const Ten
   resize_nearest_2d(call.in("x"), out[0], nearest_half_pixel);
   return {};
 }
+
+void resize_nearest_neighbor_gradient(Gradient& g) { resize_gradient(g); }
 
 }  // namespace
 
@@ -25,6 +28,7 @@ OpDef define_resize_nearest_neighbor() {
       .traits(Trait::moves_data_only)
       .note("Output i reads floor((i + 0.5) * in / out), computed with integers.",
             "coremltools' test of resize_nearest_neighbor; tensorflow's half pixel centers")
+      .gradient(resize_nearest_neighbor_gradient)
       .build();
 }
 

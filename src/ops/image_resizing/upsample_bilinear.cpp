@@ -1,4 +1,5 @@
 #include "ops/common/common.h"
+#include "ops/common/gradients.h"
 #include "ops/common/sampling.h"
 
 namespace moka::ops {
@@ -15,6 +16,8 @@ Status upsample_bilinear_reference(const OpCall& call, std::span<const TensorVie
   resize_linear_2d(call.in("x"), out[0], MOKA_TRY(upsampling_of(call)));
   return {};
 }
+
+void upsample_bilinear_gradient(Gradient& g) { resize_gradient(g); }
 
 }  // namespace
 
@@ -42,6 +45,7 @@ OpDef define_upsample_bilinear() {
           "align_corners means STRICT_ALIGN_CORNERS of resize_bilinear, half_pixel_centers UNALIGN_CORNERS, neither "
           "DEFAULT; both at once are refused.",
           "coremltools' definition")
+      .gradient(upsample_bilinear_gradient)
       .build();
 }
 

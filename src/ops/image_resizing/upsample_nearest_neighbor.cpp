@@ -1,4 +1,5 @@
 #include "ops/common/common.h"
+#include "ops/common/gradients.h"
 #include "ops/common/sampling.h"
 
 namespace moka::ops {
@@ -11,6 +12,8 @@ Status upsample_nearest_neighbor_reference(const OpCall& call, std::span<const T
   return {};
 }
 
+void upsample_nearest_neighbor_gradient(Gradient& g) { resize_gradient(g); }
+
 }  // namespace
 
 OpDef define_upsample_nearest_neighbor() {
@@ -22,6 +25,7 @@ OpDef define_upsample_nearest_neighbor() {
       .reference(upsample_nearest_neighbor_reference)
       .traits(Trait::moves_data_only)
       .note("Output i reads floor(i * in / out), computed with integers.", "torch.nn.functional.interpolate, nearest")
+      .gradient(upsample_nearest_neighbor_gradient)
       .build();
 }
 

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
 
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/product.h"
 #include "ops/common/ranks.h"
@@ -230,6 +232,31 @@ Status einsum_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void einsum_gradient(Gradient& g) {
+  const std::string_view equation = g.text("equation");
+  std::vector<std::string> terms{""};
+  for (const char c : equation)
+    if (c == ',' || c == '>')
+      terms.emplace_back();
+    else if (std::isalpha(static_cast<unsigned char>(c)) != 0)
+      terms.back() += c;
+  if (terms.size() != 3) return g.fail(fail(ErrorCode::unsupported, "no gradient of ", equation));
+  for (size_t i = 0; i < 2; i++) {
+    if (!g.wants("values", i)) continue;
+    const std::string &to = terms[i], &other = terms[1 - i];
+    Shape broadcast = g.in("values", i).shape();
+    for (size_t k = 0; k < to.size(); k++) {
+      if (terms[2].find(to[k]) == std::string::npos && other.find(to[k]) == std::string::npos)
+        return g.fail(fail(ErrorCode::unsupported, "no gradient of ", equation, ", which sums ", to[k], " alone"));
+      if (const size_t at = terms[2].find(to[k]); at != std::string::npos)
+        broadcast[static_cast<int>(k)] = g.y().shape()[static_cast<int>(at)];
+    }
+    const Term d = g.call("einsum", {{"values", std::vector<Value*>{g.dy().value(), g.in("values", 1 - i).value()}},
+                                     {"equation", terms[2] + "," + other + "->" + to}});
+    g.set("values", d, i);
+  }
+}
+
 }  // namespace
 
 OpDef define_einsum() {
@@ -248,6 +275,7 @@ OpDef define_einsum() {
           "A dimension of 1 broadcasts if its letter is in the result. It is refused if it is summed against "
           "another size.",
           "coremltools' definition")
+      .gradient(einsum_gradient)
       .build();
 }
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ir/gradient.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
@@ -30,6 +31,13 @@ Status l2_norm_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void l2_norm_gradient(Gradient& g) {
+  const Ints axes{-3, -2, -1};
+  const Term squares = g.sum(square(g.x()), axes, true);
+  const Term inverse = g.call("rsqrt", {{"x", squares.value()}, {"epsilon", g.scalar(g.number("epsilon"))}});
+  g.set("x", inverse * (g.dy() - g.y() * g.sum(g.dy() * g.y(), axes, true)));
+}
+
 }  // namespace
 
 OpDef define_l2_norm() {
@@ -42,6 +50,7 @@ OpDef define_l2_norm() {
       .reference(l2_norm_reference)
       .at(Opset::ios17, [](OpVersion& v) { own_float_type(v, {"epsilon"}); })
       .note("The sum is over the last three axes. epsilon is added before the root.", "coremltools' definition")
+      .gradient(l2_norm_gradient)
       .build();
 }
 

@@ -28,6 +28,7 @@ OpDef define_random_bernoulli() {
   return finish_random(b, infer_random_bernoulli, random_bernoulli_reference)
       .note("The result is 1 if a uniform number in [0, 1) is less than prob: never for 0, always for 1.",
             "coremltools' definition")
+      .gradient(no_gradient)
       .build();
 }
 

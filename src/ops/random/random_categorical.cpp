@@ -77,6 +77,7 @@ OpDef define_random_categorical() {
       .note("Probabilities need not add up to 1. Negative ones count as 0. A row that adds up to 0 is an error.",
             "torch.multinomial normalizes and refuses such rows")
       .note("The result has the type of x and holds class numbers.", "coremltools' type inference")
+      .gradient(no_gradient)
       .build();
 }
 

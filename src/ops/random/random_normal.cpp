@@ -42,6 +42,7 @@ OpDef define_random_normal() {
       .or_else(Tensor::scalar(DType::fp32, 1));
   return finish_random(b, infer_random_normal, random_normal_reference)
       .note("The Box-Muller method in double, rounded once.", "the definition tells only the distribution")
+      .gradient(no_gradient)
       .build();
 }
 

@@ -39,6 +39,7 @@ OpDef define_random_uniform() {
   return finish_random(b, infer_random_uniform, random_uniform_reference)
       .note("low is included and high is not, also after rounding to float16. low = high gives that value.",
             "numpy.random.uniform's interval")
+      .gradient(no_gradient)
       .build();
 }
 

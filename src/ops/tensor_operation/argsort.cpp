@@ -37,6 +37,7 @@ OpDef define_argsort() {
       .reference(argsort_reference)
       .note("In both directions equal elements keep their order and NaN comes last.",
             "coremltools' value inference, numpy.argsort of x or -x; it leaves the order of equal elements open")
+      .gradient(no_gradient)
       .build();
 }
 

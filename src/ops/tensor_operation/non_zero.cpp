@@ -70,6 +70,7 @@ OpDef define_non_zero() {
       .reference(non_zero_reference)
       .note("NaN is not zero. Indices are in row-major order, one row each. For a scalar, rows have no entries.",
             "coremltools' value inference, numpy.nonzero, transposed")
+      .gradient(no_gradient)
       .build();
 }
 

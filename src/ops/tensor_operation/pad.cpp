@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/sampling.h"
 #include "ops/common/shapes.h"
@@ -101,6 +102,38 @@ Status pad_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void pad_gradient(Gradient& g) {
+  const Ints pad = g.ints("pad");
+  const int rank = g.x().rank(), first = rank - pad.size() / 2;
+  const bool reflects = g.text("mode") == "reflect";
+  if (g.text("mode") == "constant") {
+    Ints begin, size;
+    for (int i = 0; i < rank; i++) {
+      begin.push_back(i < first ? 0 : pad[2 * (i - first)]);
+      size.push_back(g.x().shape()[i]);
+    }
+    g.set("x", g.call("slice_by_size", {{"x", g.dy().value()}, {"begin", begin}, {"size", size}}));
+    return;
+  }
+  Term dy = g.dy();
+  for (int i = first; i < rank; i++) {
+    const int64_t n = g.x().shape()[i], period = std::max<int64_t>(1, 2 * (n - 1)), before = pad[2 * (i - first)];
+    Tensor from = g.take(Tensor::zeros(DType::int32, {dy.shape()[i]}));
+    for (int64_t k = 0; k < from.count(); k++) {
+      const int64_t at = ((k - before) % period + period) % period;
+      store_i64(from.view(), k, reflects ? std::min(at, period - at) : std::clamp<int64_t>(k - before, 0, n - 1));
+    }
+    Shape shape = dy.shape();
+    shape[i] = n;
+    dy = g.call("scatter", {{"data", g.fill(shape, 0).value()},
+                            {"indices", std::move(from)},
+                            {"updates", dy.value()},
+                            {"axis", i},
+                            {"mode", "add"}});
+  }
+  g.set("x", dy);
+}
+
 }  // namespace
 
 OpDef define_pad() {
@@ -120,6 +153,7 @@ OpDef define_pad() {
           "reflect leaves the edge out and mirrors again if the padding is larger than the axis. replicate "
           "repeats the edge.",
           "numpy.pad, modes reflect and edge; coremltools allows less")
+      .gradient(pad_gradient)
       .build();
 }
 

@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/shapes.h"
 #include "ops/common/sorting.h"
@@ -45,6 +46,16 @@ Status topk_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void topk_gradient(Gradient& g) {
+  const int rank = g.x().rank(), axis = static_cast<int>((g.integer("axis") + rank) % rank);
+  if (g.op().output_count() < 2) return g.fail(fail(ErrorCode::unsupported, "no gradient without the indices"));
+  g.set("x", g.call("scatter_along_axis", {{"data", g.fill(g.x().shape(), 0).value()},
+                                           {"indices", g.cast(g.y(1), DType::int32).value()},
+                                           {"updates", g.dy().value()},
+                                           {"axis", axis},
+                                           {"mode", "add"}}));
+}
+
 }  // namespace
 
 OpDef define_topk() {
@@ -81,6 +92,7 @@ OpDef define_topk() {
           "there and in torch.topk, and is the stable one here")
       .note("sort = false gives the same order. k = -1 means all.", "coremltools' definition")
       .note("output_indices_dtype uint16 is refused for axes above 65536 elements.", "an index would not fit")
+      .gradient(topk_gradient)
       .build();
 }
 

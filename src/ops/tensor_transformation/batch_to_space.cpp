@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/gradient.h"
 #include "ops/common/pixel_blocks.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -53,6 +54,12 @@ Status batch_to_space_reference(const OpCall& call, std::span<const TensorView> 
   return {};
 }
 
+void batch_to_space_gradient(Gradient& g) {
+  g.set("x", g.call("space_to_batch", {{"x", g.dy().value()},
+                                       {"block_shape", g.in("block_shape").value()},
+                                       {"paddings", g.in("crops").value()}}));
+}
+
 }  // namespace
 
 OpDef define_batch_to_space() {
@@ -66,6 +73,7 @@ OpDef define_batch_to_space() {
       .reference(batch_to_space_reference)
       .traits(Trait::moves_data_only)
       .note("The position in the block is the slower part of the batch.", "tf.batch_to_space")
+      .gradient(batch_to_space_gradient)
       .build();
 }
 

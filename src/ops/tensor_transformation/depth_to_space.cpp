@@ -1,6 +1,13 @@
+#include "ir/gradient.h"
 #include "ops/common/pixel_blocks.h"
 
 namespace moka::ops {
+
+namespace {
+
+void depth_to_space_gradient(Gradient& g) { g.set("x", g.again_as("space_to_depth", {{"x", g.dy().value()}})); }
+
+}  // namespace
 
 OpDef define_depth_to_space() {
   return OpBuilder("depth_to_space",
@@ -15,6 +22,7 @@ OpDef define_depth_to_space() {
       })
       .traits(Trait::moves_data_only)
       .note("Channel (i, j, c), c fastest, goes to position (i, j) of the block.", "tf.nn.depth_to_space in NCHW")
+      .gradient(depth_to_space_gradient)
       .build();
 }
 

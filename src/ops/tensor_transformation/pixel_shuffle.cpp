@@ -1,6 +1,17 @@
+#include "ir/gradient.h"
 #include "ops/common/pixel_blocks.h"
 
 namespace moka::ops {
+
+namespace {
+
+void pixel_shuffle_gradient(Gradient& g) {
+  g.set("x", g.call("pixel_unshuffle",
+                    {{"x", g.dy().value()},
+                     {"downscale_factor", Tensor::scalar_i64(DType::uint32, g.integer("upscale_factor"))}}));
+}
+
+}  // namespace
 
 OpDef define_pixel_shuffle() {
   return OpBuilder("pixel_shuffle",
@@ -15,6 +26,7 @@ OpDef define_pixel_shuffle() {
       })
       .traits(Trait::moves_data_only)
       .note("Channel (c, i, j), j fastest, goes to position (i, j) of the block.", "torch.nn.functional.pixel_shuffle")
+      .gradient(pixel_shuffle_gradient)
       .build();
 }
 

@@ -1,6 +1,16 @@
+#include "ir/gradient.h"
 #include "ops/common/pixel_blocks.h"
 
 namespace moka::ops {
+
+namespace {
+
+void pixel_unshuffle_gradient(Gradient& g) {
+  g.set("x", g.call("pixel_shuffle",
+                    {{"x", g.dy().value()}, {"upscale_factor", static_cast<int>(g.integer("downscale_factor"))}}));
+}
+
+}  // namespace
 
 OpDef define_pixel_unshuffle() {
   return OpBuilder("pixel_unshuffle",
@@ -16,6 +26,7 @@ OpDef define_pixel_unshuffle() {
       })
       .traits(Trait::moves_data_only)
       .note("Position (i, j) of the block goes to channel (c, i, j), j fastest.", "torch.nn.functional.pixel_unshuffle")
+      .gradient(pixel_unshuffle_gradient)
       .build();
 }
 

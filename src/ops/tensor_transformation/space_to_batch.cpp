@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/gradient.h"
 #include "ops/common/pixel_blocks.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
@@ -55,6 +56,12 @@ Status space_to_batch_reference(const OpCall& call, std::span<const TensorView> 
   return {};
 }
 
+void space_to_batch_gradient(Gradient& g) {
+  g.set("x", g.call("batch_to_space", {{"x", g.dy().value()},
+                                       {"block_shape", g.in("block_shape").value()},
+                                       {"crops", g.in("paddings").value()}}));
+}
+
 }  // namespace
 
 OpDef define_space_to_batch() {
@@ -67,6 +74,7 @@ OpDef define_space_to_batch() {
       .infer(infer_space_to_batch)
       .reference(space_to_batch_reference)
       .note("The position in the block becomes the slower part of the batch. Padding is zero.", "tf.space_to_batch")
+      .gradient(space_to_batch_gradient)
       .build();
 }
 

@@ -1,6 +1,13 @@
+#include "ir/gradient.h"
 #include "ops/common/pixel_blocks.h"
 
 namespace moka::ops {
+
+namespace {
+
+void space_to_depth_gradient(Gradient& g) { g.set("x", g.again_as("depth_to_space", {{"x", g.dy().value()}})); }
+
+}  // namespace
 
 OpDef define_space_to_depth() {
   return OpBuilder("space_to_depth",
@@ -15,6 +22,7 @@ OpDef define_space_to_depth() {
       })
       .traits(Trait::moves_data_only)
       .note("Position (i, j) of the block goes to channel (i, j, c), c fastest.", "tf.nn.space_to_depth in NCHW")
+      .gradient(space_to_depth_gradient)
       .build();
 }
 

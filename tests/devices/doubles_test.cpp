@@ -65,7 +65,7 @@ TEST(Doubles, DotsOfFewColumnsReadNothingBesideTheirRow) {
 TEST(Doubles, ExactDistancesAndProductsAreThoseOfPlainLoops) {
   constexpr int64_t kDepth = 20;
   for (int64_t vectors : {1, 3, 8, 10, 21, 32, 70})
-    for (int64_t rows : {1, 4, 7}) {
+    for (int64_t rows : {1, 4, 7, 8, 21}) {
       const std::vector<double> x = random(rows * kDepth, 3), offset = random(vectors, 9);
       std::vector<double> w = random(groups_of(vectors) * kColumns * kDepth, 4);
       for (const DoublesSet& set : doubles_sets()) {

@@ -245,7 +245,7 @@ Status set_loss(format::ModelSource& source, const Loss& loss) {
 Status check_update(const format::ModelSource& source) {
   const format::ModelFile file =
       MOKA_TRY(format::open_source(source.specification, source.weights, {.any_kind = true}));
-  const auto update = import::describe_update(file.spec(), file);
+  const auto update = import::describe_update(file);
   if (!update || update->fault.empty()) return {};
   return fail(ErrorCode::malformed, "the model cannot be updated: ", update->fault);
 }

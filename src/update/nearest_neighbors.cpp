@@ -82,7 +82,7 @@ Status add_samples(format::ModelSource& source, std::span<const float> rows, int
                    std::optional<int64_t> neighbors) {
   const format::ModelFile file =
       MOKA_TRY(format::open_source(source.specification, source.weights, {.any_kind = true}));
-  const auto update = import::describe_update(file.spec(), file);
+  const auto update = import::describe_update(file);
   if (!update) return fail(ErrorCode::invalid_argument, "the model is not updatable; moka.update.mark makes it so");
   if (!update->fault.empty()) return fail(ErrorCode::malformed, "the model cannot be updated: ", update->fault);
   if (!update->neighbors)

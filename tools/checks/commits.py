@@ -21,8 +21,8 @@ recognise record recover reduce refactor refine refuse register regenerate rejec
 remove rename render reorder reorganise repair repeat replace report require reserve reset reshape resolve restore
 restrict resume retry return reuse revert review revise rewrite rework round route run save say scale scan schedule
 search select send separate set share shard shorten show shrink silence simplify size skip sort speed spell split
-stage start state stop store stream strengthen strip support suppress swap switch tell test tighten time tolerate
-trace track transpose treat trim try tune turn type unify unite unpack unroll update upgrade use validate vary verify
+stage start state stop store stream strengthen strip sum support suppress swap switch tell test tighten time tolerate
+trace track train transpose treat trim try tune turn type unify unite unpack unroll update upgrade use validate vary verify
 version walk warn widen wire work wrap write yield""".split())
 
 

@@ -182,6 +182,10 @@ bool holds_updatable(const proto::Model& model, const format::ModelFile& file, i
 
 }  // namespace
 
+std::optional<UpdateDescription> describe_update(const format::ModelFile& file) {
+  return describe_update(file.spec(), file);
+}
+
 std::optional<UpdateDescription> describe_update(const proto::Model& model, const format::ModelFile& file) {
   if (!holds_updatable(model, file, 0)) return std::nullopt;
   UpdateDescription out;

@@ -75,6 +75,7 @@ struct UpdateDescription {
 /// Empty: the model is not marked as updatable, nor is a model inside it. Parts that are missing or damaged do not hide
 /// the others, and `fault` names the first of them.
 std::optional<UpdateDescription> describe_update(const proto::Model& model, const format::ModelFile& file);
+std::optional<UpdateDescription> describe_update(const format::ModelFile& file);
 
 /// Checks a model that is marked as updatable by the rules of Core ML. Error malformed, which names the layer or the
 /// parameter, and the rule. Adds to `remarks` what Core ML refuses and Moka accepts.

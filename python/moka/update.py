@@ -13,6 +13,7 @@
 changed `Source`; what it was given stays as it was. Files are replaced as a whole, so one that is there survives a crash.
 """
 
+import operator
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -30,8 +31,8 @@ def _set(source: Any, name: str, setting: Setting) -> Any:
         return _moka.edit.set_update_parameter(source, name, float(setting), None, [])
     if len(setting) == 3:
         return _moka.edit.set_update_parameter(source, name, float(setting[0]), (float(setting[1]), float(setting[2])), [])
-    if len(setting) == 2 and not isinstance(setting[1], (int, float)):
-        return _moka.edit.set_update_parameter(source, name, float(setting[0]), None, [int(v) for v in setting[1]])
+    if len(setting) == 2 and not isinstance(setting[1], (int, float, str)) and len(setting[1]) > 0:
+        return _moka.edit.set_update_parameter(source, name, float(setting[0]), None, [operator.index(v) for v in setting[1]])
     raise ValueError(f"{name}: expected a number, (number, lowest, highest) or (integer, [allowed integers]), got {setting!r}")
 
 

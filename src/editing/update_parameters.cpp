@@ -62,12 +62,14 @@ Status set_number(Message parameter, const std::string& name, const ParameterVal
 }
 
 Result<int64_t> whole(const std::string& name, double value) {
-  if (std::abs(value) <= 9007199254740992.0 && value == std::floor(value)) return static_cast<int64_t>(value);
-  return fail(ErrorCode::invalid_argument, "parameter '", name, "': expected an integer, got ", value);
+  if (std::abs(value) < 9007199254740992.0 && value == std::floor(value)) return static_cast<int64_t>(value);
+  return fail(ErrorCode::invalid_argument, "parameter '", name, "': expected an integer below 2^53, got ", value);
 }
 
 Status set_whole(Message parameter, const std::string& name, const ParameterValue& value) {
   const int64_t standard = MOKA_TRY(whole(name, value.value));
+  if (value.range && !value.allowed.empty())
+    return fail(ErrorCode::invalid_argument, "parameter '", name, "': expected a range or a set, got both");
   const bool positive = name != "seed";
   const auto check = [&](int64_t v) -> Status {
     if (v > 0 || !positive) return {};
@@ -107,6 +109,8 @@ Status set_parameter(const Message& model, const std::string& name, const Parame
   const std::string type = parameter.def().name;
   if (type == "DoubleParameter") return set_number(parameter, name, value);
   if (type == "Int64Parameter") return set_whole(parameter, name, value);
+  if (value.range || !value.allowed.empty())
+    return fail(ErrorCode::invalid_argument, "parameter '", name, "': expected 0 or 1 alone, got what is allowed");
   if (value.value != 0 && value.value != 1)
     return fail(ErrorCode::invalid_argument, "parameter '", name, "': expected 0 or 1, got ", value.value);
   return parameter.set("defaultValue", Scalar(value.value == 1));

@@ -85,7 +85,10 @@ class Maker {
     for (const auto& v : function_.body().inputs())
       if (v->name == l.target)
         return moka::fail(ErrorCode::invalid_argument, "target '", l.target, "' is an input of the model already");
-    return add_input(l.target, type);
+    Value* v = add_input(l.target, type);
+    if (v->name != l.target)
+      return moka::fail(ErrorCode::invalid_argument, "target '", l.target, "' is computed by the model");
+    return v;
   }
 
   Result<Value*> add_loss(const Loss& l) {
@@ -118,6 +121,7 @@ class Maker {
     if (logits->type.shape().count(at + 1, rank) != 1)
       return moka::fail(ErrorCode::unsupported, "cross-entropy of the classes of many positions, ", logits->type);
     Value* target = MOKA_TRY(add_target(l, Type::tensor(DType::int32, {rows})));
+    description_.inputs.back().index_range = import::SizeRange{0, classes - 1};
     Value* hot = MOKA_TRY(builder_.op("one_hot", {{"indices", target},
                                                   {"one_hot_vector_size", Tensor::scalar_i64(DType::int32, classes)},
                                                   {"axis", -1},

@@ -13,6 +13,17 @@ Result<ir::Tensor> copy_of(const ir::Tensor& t) {
   return out;
 }
 
+/// Errors: data, for a class that the loss does not know.
+Status check_classes(const ir::Tensor& classes, const import::FeatureDescription& feature) {
+  if (!feature.index_range) return {};
+  for (int64_t i = 0; i < classes.count(); i++)
+    if (const int64_t c = ir::load_i64(classes.view(), i);
+        c < feature.index_range->lower || c > feature.index_range->upper)
+      return fail(ErrorCode::data, "training: '", feature.name, "': expected classes from ", feature.index_range->lower,
+                  " to ", feature.index_range->upper, ", got ", c);
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Trainer>> Trainer::make(std::function<Result<import::ImportedModel>()> import,
@@ -78,6 +89,7 @@ Result<double> Trainer::step(const std::map<std::string, ir::Tensor>& arrays, co
       if (a.dtype() != v->type.dtype() || !(a.shape() == v->type.shape()))
         return fail(ErrorCode::invalid_argument, "training: '", v->name, "': expected ", v->type, ", got ",
                     ir::Type::tensor(a.dtype(), a.shape()));
+      MOKA_TRY(check_classes(a, model.feature(values.size())));
       values.emplace_back(ir::ArrayView{a.dtype(), a.shape().dims(), {}, a.data()});
       continue;
     }

@@ -129,6 +129,24 @@ TEST_P(Training, GivesTheSameBitsWithMoreThreads) {
   for (const auto& [name, tensor] : one->weights) EXPECT_TRUE(tensor == three->weights.at(name)) << name;
 }
 
+TEST(Trainer, RefusesAClassThatTheLossDoesNotKnow) {
+  const json& c = cases()[0];
+  const std::string text = c["program"];
+  const Shape shape{8, 12};
+  auto trainer =
+      Trainer::make([text] { return import_text(text); }, {Type::tensor(DType::fp32, shape)}, options_of(c, 1));
+  ASSERT_TRUE(trainer.ok()) << trainer.error().to_string();
+  Tensor target = *Tensor::zeros(DType::int32, {8});
+  store_i64(target.view(), 3, 5);
+  const auto loss = (*trainer)->step({{"x", draw(0, shape)}, {"target", target}}, {{"learning_rate", 0.1}});
+  ASSERT_FALSE(loss.ok());
+  EXPECT_EQ(loss.error().to_string(), "training: 'target': expected classes from 0 to 4, got 5");
+  const auto missing = (*trainer)->step({{"x", draw(0, shape)}}, {{"learning_rate", 0.1}});
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().to_string(), "training: 'target' is missing");
+  EXPECT_EQ((*trainer)->steps(), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Nets, Training, testing::Range<size_t>(0, cases().size()),
                          [](const auto& info) { return cases()[info.param]["name"].template get<std::string>(); });
 

@@ -194,6 +194,10 @@ Status check_training_inputs(const proto::Model& model, const proto::LossLayer& 
   if (d.traininginput_size() < 2)
     return fail(ErrorCode::malformed, "expected at least two training inputs, an input of the model and the target '",
                 target, "', got ", d.traininginput_size());
+  for (int i = 0; i < d.traininginput_size(); i++)
+    for (int k = 0; k < i; k++)
+      if (d.traininginput(i).name() == d.traininginput(k).name())
+        return fail(ErrorCode::malformed, "two training inputs are called '", d.traininginput(i).name(), "'");
   const auto is_input = [&](const proto::FeatureDescription& f) {
     return std::any_of(d.input().begin(), d.input().end(), [&](const auto& input) { return is_same(f, input); });
   };

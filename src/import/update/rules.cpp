@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "import/model_type.h"
 #include "import/update/parts.h"
@@ -52,8 +53,12 @@ Status check_integer(const Parameter& parameter) {
 
 Status check_parameter(const Parameter& p) {
   if (p.integer != nullptr) return check_integer(p);
-  if (p.number == nullptr || !p.number->has_range()) return {};
-  return check_range(p.name, p.number->defaultvalue(), p.number->range().minvalue(), p.number->range().maxvalue());
+  if (p.number == nullptr) return {};
+  const double value = p.number->defaultvalue();
+  if (p.number->has_range())
+    MOKA_TRY(check_range(p.name, value, p.number->range().minvalue(), p.number->range().maxvalue()));
+  if (std::isfinite(value)) return {};
+  return fail(ErrorCode::malformed, "parameter '", p.name, "': expected a finite default, got ", value);
 }
 
 Status check_neighbors(const proto::Model& model) {

@@ -244,12 +244,9 @@ void einsum_gradient(Gradient& g) {
   for (size_t i = 0; i < 2; i++) {
     if (!g.wants("values", i)) continue;
     const std::string &to = terms[i], &other = terms[1 - i];
-    Shape broadcast = g.in("values", i).shape();
     for (size_t k = 0; k < to.size(); k++) {
       if (terms[2].find(to[k]) == std::string::npos && other.find(to[k]) == std::string::npos)
         return g.fail(fail(ErrorCode::unsupported, "no gradient of ", equation, ", which sums ", to[k], " alone"));
-      if (const size_t at = terms[2].find(to[k]); at != std::string::npos)
-        broadcast[static_cast<int>(k)] = g.y().shape()[static_cast<int>(at)];
     }
     const Term d = g.call("einsum", {{"values", std::vector<Value*>{g.dy().value(), g.in("values", 1 - i).value()}},
                                      {"equation", terms[2] + "," + other + "->" + to}});

@@ -42,13 +42,18 @@ Status tile_reference(const OpCall& call, std::span<const TensorView> out) {
 }
 
 void tile_gradient(Gradient& g) {
+  const Shape &x = g.x().shape(), &y = g.y().shape();
+  if (x.count() == 0 || y.count() == 0) return g.set("x", g.fill(x, 0));
   Shape pairs;
   Ints repeated;
-  for (int i = 0; i < g.x().rank(); i++) {
-    const int64_t size = g.x().shape()[i];
-    repeated.push_back(pairs.rank());
-    pairs.push_back(size == 0 ? 0 : g.y().shape()[i] / size);
-    pairs.push_back(size);
+  for (int i = 0; i < x.rank(); i++) {
+    if (y[i] != x[i]) {
+      if (pairs.rank() + x.rank() - i + 1 > kMaxRank)
+        return g.fail(fail(ErrorCode::unsupported, "no gradient of so many repeated axes"));
+      repeated.push_back(pairs.rank());
+      pairs.push_back(y[i] / x[i]);
+    }
+    pairs.push_back(x[i]);
   }
   g.set("x", g.sum(g.reshape(g.dy(), pairs), repeated, false));
 }

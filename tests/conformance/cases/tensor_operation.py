@@ -197,6 +197,10 @@ x = bools(2, 2)
 op_case("tile", "bool", {"x": x}, {"reps": [2, 2]}, [np.tile(x, [2, 2])])
 x = rand(2, 2, dtype=f16)
 op_case("tile", "runtime_fp16", {"x": x, "reps": np.array([1, 3], i32)}, {}, [np.tile(x, [1, 3])], out_shapes={"y_0": (None, None)})
+x = np.arange(2, 14, dtype=f32).reshape(1, 2, 1, 3, 2)
+op_case("tile", "rank_5", {"x": x}, {"reps": [2, 1, 3, 1, 2]}, [np.tile(x, [2, 1, 3, 1, 2])])
+x = np.arange(2, 10, dtype=f32).reshape(1, 2, 1, 2, 1, 1, 2, 1)
+op_case("tile", "rank_8", {"x": x}, {"reps": [1, 2, 1, 1, 1, 1, 1, 1]}, [np.tile(x, [1, 2, 1, 1, 1, 1, 1, 1])])
 op_case("tile", "empty", {"x": np.zeros((0, 2), i32)}, {"reps": [2, 2]}, [np.zeros((0, 4), i32)])
 
 

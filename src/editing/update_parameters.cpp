@@ -62,7 +62,9 @@ Status set_number(Message parameter, const std::string& name, const ParameterVal
 }
 
 Result<int64_t> whole(const std::string& name, double value) {
-  if (std::abs(value) < 9007199254740992.0 && value == std::floor(value)) return static_cast<int64_t>(value);
+  if (value != std::floor(value) || !std::isfinite(value))
+    return fail(ErrorCode::invalid_argument, "parameter '", name, "': expected an integer, got ", value);
+  if (std::abs(value) < 9007199254740992.0) return static_cast<int64_t>(value);
   return fail(ErrorCode::invalid_argument, "parameter '", name, "': expected an integer below 2^53, got ", value);
 }
 

@@ -19,11 +19,11 @@ size_t count_of(const Labels& labels) {
 }
 
 Status check_neighbors(const import::UpdateParameter& parameter, int64_t count) {
-  if (count < 1)
-    return fail(ErrorCode::invalid_argument, "number of neighbors: expected a positive integer, got ", count);
   if (parameter.bounds && (count < parameter.bounds->first || count > parameter.bounds->second))
     return fail(ErrorCode::invalid_argument, "number of neighbors: the model allows ", parameter.bounds->first, " to ",
                 parameter.bounds->second, ", got ", count);
+  if (count < 1)
+    return fail(ErrorCode::invalid_argument, "number of neighbors: expected a positive integer, got ", count);
   const auto& allowed = parameter.allowed;
   if (allowed.empty() || std::find(allowed.begin(), allowed.end(), count) != allowed.end()) return {};
   std::string all;

@@ -13,16 +13,6 @@ namespace {
 
 using LayerSizes = std::map<std::string, std::vector<int64_t>>;
 
-Result<Message> array_feature(const std::string& name, const std::vector<int64_t>& shape) {
-  Message out = MOKA_TRY(Message::make("FeatureDescription"));
-  MOKA_TRY(set_text(out, "name", name));
-  Message type = MOKA_TRY(out.edit("type"));
-  const Message array = MOKA_TRY(type.edit("multiArrayType"));
-  MOKA_TRY(set_text(array, "dataType", "FLOAT32"));
-  MOKA_TRY(set_integers(array, "shape", shape));
-  return out;
-}
-
 /// Whether the feature is the array or image that a layer computes, unlike the label of a classifier.
 Result<bool> is_array_or_image(const Message& feature) {
   const std::string kind = MOKA_TRY(MOKA_TRY(child_or_empty(feature, "type")).which("Type"));
@@ -134,7 +124,7 @@ Result<std::vector<Message>> described_inputs(const Network& network, const std:
     if (!needed.contains(name))
       return fail(ErrorCode::invalid_argument, "input '", name, "': nothing between it and the outputs reads it");
     if (!network.input_names.contains(name))
-      out.push_back(MOKA_TRY(array_feature(name, MOKA_TRY(network.size_of(name)))));
+      out.push_back(MOKA_TRY(array_feature(name, "FLOAT32", MOKA_TRY(network.size_of(name)))));
   }
   if (out.empty()) return fail(ErrorCode::invalid_argument, "the model that is cut out would have no input");
   return out;
@@ -149,7 +139,7 @@ Result<std::vector<Message>> described_outputs(const Network& network, const std
     const Result<std::vector<int64_t>> size = network.size_of(name);
     out.push_back(old != network.outputs.end()
                       ? old->second
-                      : MOKA_TRY(array_feature(name, size.ok() ? size.value() : std::vector<int64_t>())));
+                      : MOKA_TRY(array_feature(name, "FLOAT32", size.ok() ? size.value() : std::vector<int64_t>())));
   }
   return out;
 }

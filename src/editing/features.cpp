@@ -60,6 +60,16 @@ std::string name_of_type(std::string_view type) {
   return type.empty() ? "a feature without a type" : cat("a feature of type ", type);
 }
 
+Result<Message> array_feature(const std::string& name, const std::string& element, const std::vector<int64_t>& shape) {
+  Message out = MOKA_TRY(Message::make("FeatureDescription"));
+  MOKA_TRY(set_text(out, "name", name));
+  Message type = MOKA_TRY(out.edit("type"));
+  const Message array = MOKA_TRY(type.edit("multiArrayType"));
+  MOKA_TRY(set_text(array, "dataType", element));
+  MOKA_TRY(set_integers(array, "shape", shape));
+  return out;
+}
+
 Status need_version(Message model, int64_t version) {
   if (MOKA_TRY(integer_of(model, "specificationVersion")) >= version) return {};
   return set_integer(model, "specificationVersion", version);

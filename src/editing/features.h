@@ -47,6 +47,9 @@ std::string name_of_kind(std::string_view kind);
 /// A member of FeatureType.Type in words, for messages: "imageType" as "an image".
 std::string name_of_type(std::string_view type);
 
+/// A FeatureDescription of an array. `element` is a member of ArrayFeatureType.ArrayDataType.
+Result<Message> array_feature(const std::string& name, const std::string& element, const std::vector<int64_t>& shape);
+
 /// Sets the specification version to at least this one.
 Status need_version(Message model, int64_t version);
 

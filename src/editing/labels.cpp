@@ -266,14 +266,9 @@ Status set_labels(Message model, const Labels& labels, const std::string& probab
 
 namespace {
 
-Result<Message> array_output(const std::string& name, const std::string& element, const std::vector<int64_t>& shape) {
-  Message out = MOKA_TRY(Message::make("FeatureDescription"));
-  MOKA_TRY(set_text(out, "name", name));
-  Message type = MOKA_TRY(out.edit("type"));
-  const Message array = MOKA_TRY(type.edit("multiArrayType"));
-  MOKA_TRY(set_text(array, "dataType", element));
-  if (std::find(shape.begin(), shape.end(), -1) == shape.end()) MOKA_TRY(set_integers(array, "shape", shape));
-  return out;
+/// A shape that is described only if all of its sizes are known.
+std::vector<int64_t> if_known(const std::vector<int64_t>& shape) {
+  return std::find(shape.begin(), shape.end(), -1) == shape.end() ? shape : std::vector<int64_t>();
 }
 
 /// Describes an array in place of the label and the dictionary.
@@ -310,7 +305,7 @@ Status unlabel_program(const Message& model, const Interface& interface, int64_t
   MOKA_TRY(set_texts(function.block, "outputs", returned));
   MOKA_TRY(ops.drop_constants());
   MOKA_TRY(ops.write());
-  MOKA_TRY(describe_array(interface.message, MOKA_TRY(array_output(name, type.element, type.shape))));
+  MOKA_TRY(describe_array(interface.message, MOKA_TRY(array_feature(name, type.element, if_known(type.shape)))));
   constexpr int with_float16 = 7;
   if (type.element == "FLOAT16" && version < with_float16) return set_element(model, name, "float32", Side::outputs);
   return {};
@@ -344,7 +339,7 @@ Status remove_labels(Message model) {
   for (const char* field : {"stringClassLabels", "int64ClassLabels", "labelProbabilityLayerName"})
     MOKA_TRY(content.clear(field));
   MOKA_TRY(convert_network(model, kind, "neuralNetwork"));
-  return describe_array(all[0].message, MOKA_TRY(array_output(name, "DOUBLE", shape)));
+  return describe_array(all[0].message, MOKA_TRY(array_feature(name, "DOUBLE", if_known(shape))));
 }
 
 }  // namespace moka::editing

@@ -157,16 +157,6 @@ Result<std::string> softmax_of(const Message& network, const std::string& wanted
               found.size(), " of them");
 }
 
-Result<Message> array_input(const std::string& name, const std::string& element, const std::vector<int64_t>& shape) {
-  Message out = MOKA_TRY(Message::make("FeatureDescription"));
-  MOKA_TRY(set_text(out, "name", name));
-  Message type = MOKA_TRY(out.edit("type"));
-  const Message array = MOKA_TRY(type.edit("multiArrayType"));
-  MOKA_TRY(set_text(array, "dataType", element));
-  MOKA_TRY(set_integers(array, "shape", shape));
-  return out;
-}
-
 /// The array that an output describes, or that a layer computes for inputs of the default sizes.
 Result<std::vector<int64_t>> shape_of(const format::ModelSource& source, const Message& learner,
                                       const std::string& value) {
@@ -205,7 +195,7 @@ Result<Message> class_input(const std::string& kind, const Message& description,
     for (const Message& output : MOKA_TRY(description.children("output")))
       if (MOKA_TRY(has_text(output, "name", label))) return copy_of(output);
   }
-  return array_input(target, "INT32", {1});
+  return array_feature(target, "INT32", {1});
 }
 
 }  // namespace
@@ -230,7 +220,7 @@ Status set_loss(format::ModelSource& source, const Loss& loss) {
       MOKA_TRY(update_of(source.specification)).count("lossLayers").value() == 0)
     return fail(ErrorCode::invalid_argument, "loss: the network has a value '", target, "' already");
   const Message given = classes ? MOKA_TRY(class_input(MOKA_TRY(kind_of(learner)), description, input, target))
-                                : MOKA_TRY(array_input(target, "DOUBLE", MOKA_TRY(shape_of(source, learner, input))));
+                                : MOKA_TRY(array_feature(target, "DOUBLE", MOKA_TRY(shape_of(source, learner, input))));
   Message update = MOKA_TRY(network.edit("updateParams"));
   MOKA_TRY(update.clear("lossLayers"));
   Message layer = MOKA_TRY(update.edit("lossLayers"));

@@ -17,7 +17,6 @@ std::span<const ModelImporter> importers();
 
 namespace {
 
-constexpr int kMaxDepth = 16;
 /// Opset of programs made from neural networks and classic models.
 constexpr ir::Opset kOwnOpset = ir::Opset::ios16;
 
@@ -60,7 +59,7 @@ Status mark_rank5_of_stages(const proto::Model& model, const format::ModelFile& 
 
 /// Marks the inputs that Core ML also accepts with rank 5.
 Status mark_rank5(const proto::Model& model, const format::ModelFile& file, FunctionDescription& function, int depth) {
-  if (depth > kMaxDepth) return {};
+  if (depth > kMaxPipelineDepth) return {};
   if (format::pipeline_of(model) != nullptr) return mark_rank5_of_stages(model, file, function, depth);
   if (!is_network(model_type(model, file))) return {};
   const auto mapping = model.has_neuralnetwork()             ? model.neuralnetwork().arrayinputshapemapping()
@@ -156,7 +155,7 @@ void collect_remarks(const format::ModelFile& file, std::vector<std::string>& re
 }
 
 bool has_program(const proto::Model& model, const format::ModelFile& file, int depth = 0) {
-  if (format::pipeline_of(model) == nullptr || depth > kMaxDepth) return model_type(model, file) == kMLProgram;
+  if (format::pipeline_of(model) == nullptr || depth > kMaxPipelineDepth) return model_type(model, file) == kMLProgram;
   const auto stages = file.stages(model);
   return std::any_of(stages.begin(), stages.end(),
                      [&](const auto& stage) { return has_program(*stage.model, stage.file, depth + 1); });
@@ -214,7 +213,8 @@ bool is_imported(int type) {
 Status import_into(const proto::Model& model, const ImportContext& context, ir::Builder& builder, Features& features) {
   const int type = model_type(model, context.file);
   if (type == 0) return fail(ErrorCode::malformed, "the specification holds no model");
-  if (context.depth > kMaxDepth) return fail(ErrorCode::malformed, "models nested more than ", kMaxDepth, " deep");
+  if (context.depth > kMaxPipelineDepth)
+    return fail(ErrorCode::malformed, "models nested more than ", kMaxPipelineDepth, " deep");
   for (const ModelImporter& importer : importers())
     if (std::find(importer.types.begin(), importer.types.end(), type) != importer.types.end()) {
       if (context.options.rows && !importer.rows)

@@ -7,6 +7,9 @@
 
 namespace moka::import {
 
+/// Pipelines in pipelines that nest deeper are refused.
+inline constexpr int kMaxPipelineDepth = 16;
+
 /// Numbers of the members of the specification's Model.Type that the dispatch needs by name.
 inline constexpr int kMLProgram = 502;
 

@@ -106,18 +106,6 @@ Term Gradient::call(std::string_view op, std::vector<NamedArg> args) {
   return {*this, op_.output()};
 }
 
-std::vector<Term> Gradient::call_many(std::string_view op, std::vector<NamedArg> args) {
-  std::vector<Term> out;
-  if (error_) return out;
-  auto made = builder_.append({op, std::move(args), cat(op_.name, "_gradient"), {}, {}});
-  if (!made.ok()) {
-    error_ = std::move(made).error();
-    return out;
-  }
-  for (size_t i = 0; i < (*made)->output_count(); i++) out.emplace_back(*this, (*made)->output(i));
-  return out;
-}
-
 Term Gradient::fill(const Shape& shape, double value) {
   Ints dims;
   for (int64_t d : shape) dims.push_back(d);

@@ -28,8 +28,8 @@ class Term {
   Value* value_;
 };
 
-/// Writes the gradient of one operation: for each input that is asked for, how the loss changes with it, from how it
-/// changes with the outputs. All types are concrete.
+/// Writes the gradient of one operation: how the loss changes with each input that is asked for, given how it changes
+/// with the outputs. All types are concrete.
 ///
 ///   .gradient([](Gradient& g) { g.set("x", g.dy() * (1.0 - square(g.y()))); })   // tanh
 class Gradient {
@@ -45,7 +45,6 @@ class Gradient {
   Term in(std::string_view param, size_t i = 0);
   Term x() { return in("x"); }
   Term y(size_t i = 0) { return {*this, op_.output(i)}; }
-  bool has_dy(size_t i) const { return outputs_[i] != nullptr; }
   /// The gradient of an output; zeros where the loss does not depend on it.
   Term dy(size_t i = 0);
 
@@ -55,7 +54,6 @@ class Gradient {
 
   /// Appends an operation with one output.
   Term call(std::string_view op, std::vector<NamedArg> args);
-  std::vector<Term> call_many(std::string_view op, std::vector<NamedArg> args);
   /// A tensor of the element type of output 0, all of whose elements are `value`.
   Term fill(const Shape& shape, double value);
   Term cast(Term x, DType to);

@@ -1,6 +1,5 @@
 #include "training/trainer.h"
 
-#include <cmath>
 #include <cstring>
 
 namespace moka::training {
@@ -101,18 +100,13 @@ Result<double> Trainer::step(const std::map<std::string, ir::Tensor>& arrays, co
     scalars[used] = name == "step" ? static_cast<float>(steps_ + 1) : static_cast<float>(number->second);
     values.emplace_back(ir::ArrayView{ir::DType::fp32, {}, {}, &scalars[used++]});
   }
-  std::vector<runtime::OutputMemory> outputs(1);
-  for (size_t i = 1; i < model.function().outputs.size(); i++) {
-    ir::Tensor& p = parameters_.at(model.function().outputs[i].name);
-    outputs.push_back({runtime::OutputMemory::Kind::session, p.mutable_data(), p.shape().dims()});
-  }
-  runtime::Prediction prediction = model.predict({types, values, outputs});
+  runtime::Prediction prediction = model.predict({types, values, {}});
   MOKA_TRY(prediction.take_status());
   const double loss = ir::load_f64(prediction.output(0), 0);
+  const auto& outputs = model.function().outputs;
   for (size_t i = 1; i < outputs.size(); i++) {
-    const ir::TensorView now = prediction.output(i);
-    ir::Tensor& p = parameters_.at(model.function().outputs[i].name);
-    memcpy(p.mutable_data(), now.data, p.bytes());
+    ir::Tensor& p = parameters_.at(outputs[i].name);
+    memcpy(p.mutable_data(), prediction.output(i).data, p.bytes());
   }
   steps_++;
   return loss;

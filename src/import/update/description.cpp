@@ -70,9 +70,6 @@ namespace {
 
 using update::Parameter;
 
-/// Deeper pipelines are refused when they are imported.
-constexpr int kMaxPipelineDepth = 16;
-
 void add(const Parameter& from, std::vector<UpdateParameter>& out) {
   UpdateParameter to;
   to.name = from.name;

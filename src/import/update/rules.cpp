@@ -98,7 +98,6 @@ Status check_neighbors(const proto::Model& model) {
 
 namespace {
 
-constexpr int kMaxPipelineDepth = 16;
 /// iOS 13, the first system that updates models.
 constexpr int kFirstVersion = 4;
 

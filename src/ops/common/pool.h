@@ -27,6 +27,13 @@ struct WindowPlace {
     for (int i = 0; i < 3; i++) n *= std::max<int64_t>(0, end[i] - begin[i]);
     return n;
   }
+  /// Calls fn with the index of each element, in order. `first` is that of the plane's first element.
+  template <class F>
+  void each(const Window& w, int64_t first, F fn) const {
+    for (int64_t i = begin[0]; i < end[0]; i++)
+      for (int64_t j = begin[1]; j < end[1]; j++)
+        for (int64_t k = begin[2]; k < end[2]; k++) fn(first + (i * w.in[1] + j) * w.in[2] + k);
+  }
 };
 /// Calls fn(first, place) for each window of every plane, in order, with the index of the plane's first element. The
 /// window has rank 3.

@@ -17,10 +17,7 @@ Status avg_pool_gradient_reference(const OpCall& call, std::span<const TensorVie
   int64_t at = 0;
   each_window(out[0].shape[0] * out[0].shape[1], w, [&](int64_t first, const WindowPlace& p) {
     const double share = load_f64(dy, at++) / (exclude ? static_cast<double>(p.inside()) : taps);
-    for (int64_t i = p.begin[0]; i < p.end[0]; i++)
-      for (int64_t j = p.begin[1]; j < p.end[1]; j++)
-        for (int64_t k = p.begin[2]; k < p.end[2]; k++)
-          sums[static_cast<size_t>(first + (i * w.in[1] + j) * w.in[2] + k)] += share;
+    p.each(w, first, [&](int64_t i) { sums[static_cast<size_t>(i)] += share; });
   });
   for (int64_t i = 0; i < n; i++) store_f64(out[0], i, sums[static_cast<size_t>(i)]);
   return {};

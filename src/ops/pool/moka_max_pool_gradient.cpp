@@ -17,15 +17,12 @@ Status max_pool_gradient_reference(const OpCall& call, std::span<const TensorVie
   each_window(x.shape[0] * x.shape[1], w, [&](int64_t first, const WindowPlace& p) {
     int64_t best = -1;
     double top = 0;
-    for (int64_t i = p.begin[0]; i < p.end[0]; i++)
-      for (int64_t j = p.begin[1]; j < p.end[1]; j++)
-        for (int64_t k = p.begin[2]; k < p.end[2]; k++) {
-          const int64_t here = first + (i * w.in[1] + j) * w.in[2] + k;
-          const double v = load_f64(x, here);
-          if (best >= 0 && !(v > top || std::isnan(v))) continue;
-          best = here;
-          top = v;
-        }
+    p.each(w, first, [&](int64_t i) {
+      const double v = load_f64(x, i);
+      if (best >= 0 && !(v > top || std::isnan(v))) return;
+      best = i;
+      top = v;
+    });
     if (best >= 0) sums[static_cast<size_t>(best)] += load_f64(dy, at);
     at++;
   });

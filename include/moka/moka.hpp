@@ -21,3 +21,5 @@
 #include "moka/program.h"
 #include "moka/rates.h"
 #include "moka/stream.h"
+#include "moka/trace.h"
+#include "moka/update.h"

@@ -127,9 +127,7 @@ FeatureDescription to_public(const import::FeatureDescription& f) {
   return out;
 }
 
-namespace {
-
-UpdateDescription public_update(const import::UpdateDescription& u) {
+UpdateDescription to_public(const import::UpdateDescription& u) {
   UpdateDescription out;
   for (const auto& f : u.training_inputs) out.training_inputs.push_back(to_public(f));
   for (const auto& l : u.layers) out.layers.push_back({l.name, l.type, l.parameters});
@@ -145,8 +143,6 @@ UpdateDescription public_update(const import::UpdateDescription& u) {
   out.remarks = u.remarks;
   return out;
 }
-
-}  // namespace
 
 ModelDescription to_public(const import::ModelDescription& d) {
   ModelDescription out;
@@ -176,7 +172,7 @@ ModelDescription to_public(const import::ModelDescription& d) {
   out.version = d.version;
   out.user_defined = d.user_defined;
   out.updatable = d.updatable;
-  if (d.update != nullptr) out.update = public_update(*d.update);
+  if (d.update != nullptr) out.update = to_public(*d.update);
   out.remarks = d.remarks;
   return out;
 }

@@ -22,6 +22,10 @@
 #include "trace/trace.h"
 
 /// Connects the public types with the library's own.
+namespace moka::import {
+struct UpdateDescription;
+}
+
 namespace moka::api {
 
 [[noreturn]] void raise(const Error& error);
@@ -39,6 +43,7 @@ ir::DType to_ir(DataType type);
 Result<DataType> from_ir(ir::DType type);
 ModelDescription to_public(const import::ModelDescription& description);
 FeatureDescription to_public(const import::FeatureDescription& feature);
+UpdateDescription to_public(const import::UpdateDescription& update);
 ModelStructure to_public(import::Outline outline);
 
 /// The first two of the five dimensions that arrays of legacy neural networks have internally.
@@ -152,6 +157,10 @@ Status check_array_shape(const import::FeatureDescription& feature, std::span<co
 /// Throws invalid_argument when the system lacks one of the processors.
 void check_processors(std::span<const int> processors);
 void check_threads(int threads);
+/// The threads of a prediction.
+int threads_of(const ModelConfiguration& configuration);
+/// nullptr: no limit.
+std::shared_ptr<MemoryBudget> budget_of(const ModelConfiguration& configuration);
 
 /// How the kernels of a model are chosen, and the file that keeps the measurements.
 struct KernelCache {

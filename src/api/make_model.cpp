@@ -6,6 +6,11 @@
 
 namespace moka {
 
+int api::threads_of(const ModelConfiguration& configuration) {
+  if (configuration.threads > 0) return configuration.threads;
+  return configuration.processors.empty() ? processors() : static_cast<int>(configuration.processors.size());
+}
+
 namespace {
 
 /// The planes of each image input of a function that must be given.
@@ -19,11 +24,6 @@ std::function<std::optional<kernel::PlaneOrder>(const ir::Value&)> image_planes_
     const auto found = orders.find(input.name);
     return found == orders.end() ? std::nullopt : std::optional(found->second);
   };
-}
-
-int threads_of(const ModelConfiguration& configuration) {
-  if (configuration.threads > 0) return configuration.threads;
-  return configuration.processors.empty() ? processors() : static_cast<int>(configuration.processors.size());
 }
 
 /// The rates that decide between units. Adds what the user should know about them to the remarks of the devices.
@@ -55,7 +55,7 @@ runtime::CompileOptions options_of(Model::Impl& impl, const import::ModelDescrip
   options.plan.strict = configuration.strict;
   options.plan.states_on_devices = true;
   options.plan.image_planes = image_planes_of(description, options.function_name);
-  options.plan.threads = threads_of(configuration);
+  options.plan.threads = api::threads_of(configuration);
   options.plan.rates = rates_of(configuration, options.plan.threads, devices);
   options.plan.low_memory = configuration.low_memory;
   // With a budget, loading must report weights that do not fit.

@@ -14,15 +14,11 @@
 
 namespace moka {
 
-namespace {
+namespace api {
 
 std::shared_ptr<MemoryBudget> budget_of(const ModelConfiguration& c) {
   return c.memory_budget == 0 ? nullptr : std::make_shared<MemoryBudget>(c.memory_budget);
 }
-
-}  // namespace
-
-namespace api {
 
 Error reclassified(Error error, ErrorCode code) {
   return error.code() == ErrorCode::invalid_argument ? fail(code, error.to_string()) : std::move(error);
@@ -68,7 +64,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::from_file(
     const std::string& path, const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
     const ModelConfiguration& configuration, std::shared_ptr<plan::PackedStore> packed) {
   const api::TracedLoad traced(path, configuration);
-  auto budget = budget_of(configuration);
+  auto budget = api::budget_of(configuration);
   LoadTimes times;
   auto start = Clock::now();
   auto source = std::make_shared<Source>();
@@ -126,7 +122,7 @@ Model Model::Impl::of_program(std::shared_ptr<const ProgramBuilder::Impl> progra
   source->description =
       api::unwrap(import::describe_model(api::unwrap(format::open_source(describing.impl().message, {}, {}))));
   source->program = std::move(program);
-  return Model(make(std::move(source), configuration, budget_of(configuration), {}));
+  return Model(make(std::move(source), configuration, api::budget_of(configuration), {}));
 }
 
 Model Model::from_mil(const std::string& text, const ModelConfiguration& configuration,
@@ -135,7 +131,7 @@ Model Model::from_mil(const std::string& text, const ModelConfiguration& configu
   auto source = std::make_shared<Impl::Source>();
   source->text = text;
   source->weights = hold(std::move(weights));
-  return Model(Impl::make(std::move(source), configuration, budget_of(configuration), {}));
+  return Model(Impl::make(std::move(source), configuration, api::budget_of(configuration), {}));
 }
 
 Model Model::configured(const ModelConfiguration& configuration) const {
@@ -148,7 +144,7 @@ Model Model::configured(const ModelConfiguration& configuration) const {
   ModelConfiguration c = configuration;
   for (const auto& [name, value] : values)
     if (std::find(c.parameters.begin(), c.parameters.end(), name) == c.parameters.end()) c.parameters.push_back(name);
-  auto made = Impl::make(impl_->source, c, budget_of(c), {});
+  auto made = Impl::make(impl_->source, c, api::budget_of(c), {});
   return Model(values.empty() ? std::move(made) : Impl::with_parameters(*made, values));
 }
 

@@ -9,6 +9,7 @@
 #include "import/hints.h"
 #include "import/mlprogram/program.h"
 #include "import/model_type.h"
+#include "import/update/parts.h"
 
 namespace moka::import {
 
@@ -95,6 +96,18 @@ Result<ir::Type> rows_type(const FeatureDescription& feature, const ir::Type& de
   return ir::Type::tensor(described.dtype(), s);
 }
 
+/// The same type with an axis of examples: the first one of images and of arrays that begin with 1, the second one of
+/// arrays in the legacy mapping.
+Result<ir::Type> examples_type(const FeatureDescription& feature, const ir::Type& described) {
+  if (feature.array.takes_rank5) return rank5_type(described, {.sequences = true, .batches = true});
+  if (!described.is_tensor() || !described.is_ranked() || described.rank() == 0 || described.shape()[0] != 1)
+    return fail(ErrorCode::unsupported, "expected a first dimension of 1, for the examples of a mini-batch, got ",
+                described);
+  ir::Shape s = described.shape();
+  s[0] = ir::kAnyDim;
+  return ir::Type::tensor(described.dtype(), s);
+}
+
 /// A value used by only one feature gets the feature's name.
 void name_like(ir::Function& f, ir::Value& v, const std::string& feature) {
   if (v.name == feature || v.block() != nullptr) return;
@@ -124,7 +137,10 @@ Result<ir::Program> import_features(const format::ModelFile& file, const ImportO
         t = ir::Type::tensor(t.dtype(), size->second);
       }
       if (options.rows) t = MOKA_TRY_IN(rows_type(input, t), cat("input '", input.name, "'"));
-      if (input.array.takes_rank5 && (options.sequences || options.batches)) t = rank5_type(t, options);
+      if (options.examples)
+        t = MOKA_TRY_IN(examples_type(input, t), cat("input '", input.name, "'"));
+      else if (input.array.takes_rank5 && (options.sequences || options.batches))
+        t = rank5_type(t, options);
       features[input.name] = f.body().add_input(f.unique_name(input.name), with_symbols(std::move(t), symbol));
     }
   ir::Builder builder(ops::table(), f.body());
@@ -246,7 +262,31 @@ void describe_values(ImportedModel& model) {
   find_all_hints(model);
 }
 
+namespace {
+
+/// import_model for ImportOptions::examples.
+Result<ImportedModel> import_learner(const format::ModelFile& file, const ImportOptions& options) {
+  const proto::NetworkUpdateParameters* update = update::parameters_of(file.spec());
+  if (update == nullptr) return fail(ErrorCode::unsupported, "expected a neural network, to take examples");
+  ImportedModel out;
+  out.description = MOKA_TRY(describe_whole(file));
+  FunctionDescription& function = out.description.functions[0];
+  MOKA_TRY(mark_rank5(file.spec(), file, function));
+  function.outputs.clear();
+  function.predicted_feature_name.clear();
+  function.predicted_probabilities_name.clear();
+  for (const proto::LossLayer& loss : update->losslayers()) {
+    function.outputs.emplace_back();
+    function.outputs.back().name = update::values_of(loss).input;
+  }
+  out.program = MOKA_TRY(import_features(file, options, out.description, out.sized));
+  return out;
+}
+
+}  // namespace
+
 Result<ImportedModel> import_model(const format::ModelFile& file, const ImportOptions& options) {
+  if (options.examples) return import_learner(file, options);
   ImportedModel out;
   const int type = model_type(file.spec(), file);
   out.description = MOKA_TRY(describe_whole(file));

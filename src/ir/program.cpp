@@ -89,6 +89,11 @@ Value* Block::add_input(std::string name, Type type) {
   return inputs_.back().get();
 }
 
+void Block::erase_unused_inputs() {
+  std::erase_if(inputs_, [](const auto& v) { return !v->is_used(); });
+  for (size_t i = 0; i < inputs_.size(); i++) inputs_[i]->index_ = static_cast<int>(i);
+}
+
 void Block::set_outputs(std::vector<Value*> outputs) {
   for (Value* v : outputs_) remove_one(v->returned_by_, this);
   outputs_ = std::move(outputs);

@@ -130,6 +130,7 @@ class Block {
   Function* function() const { return function_; }
 
   Value* add_input(std::string name, Type type);
+  void erase_unused_inputs();
   void set_outputs(std::vector<Value*> outputs);
   void replace_output(Value* from, Value* to);
   /// Removes an operation and returns an iterator to the next one. Precondition: none of its outputs is used.

@@ -5,6 +5,7 @@
 #include "import/neuralnetwork/control.h"
 #include "import/neuralnetwork/inputs.h"
 #include "import/neuralnetwork/network.h"
+#include "import/update/parts.h"
 #include "ir/registered.h"
 
 namespace moka::import {
@@ -121,16 +122,34 @@ Status classify(Network& net, const proto::Model& model, Features& features) {
 }
 
 /// The blobs that the model's outputs need.
-Names wanted_blobs(const proto::Model& model) {
+Names wanted_blobs(const Network& net, const proto::Model& model) {
   Names out;
+  if (net.context().options.examples) {
+    for (const proto::LossLayer& loss : update::parameters_of(model)->losslayers())
+      out.insert(update::values_of(loss).input);
+    return out;
+  }
   for (const auto& feature : model.description().output()) out.insert(feature.name());
   if (model.has_neuralnetworkclassifier()) out.insert(probabilities_blob(model.neuralnetworkclassifier()));
   return out;
 }
 
+/// Makes features of what the losses read, in a form that the blob has.
+Status add_loss_inputs(Network& net, const proto::Model& model, Features& features) {
+  for (const proto::LossLayer& loss : update::parameters_of(model)->losslayers()) {
+    const std::string name = update::values_of(loss).input;
+    const auto it = net.blobs.find(name);
+    if (it == net.blobs.end()) return fail(ErrorCode::malformed, "no layer gives '", name, "', which the loss reads");
+    const auto form = std::find_if(std::rbegin(it->second.forms), std::rend(it->second.forms),
+                                   [](const Value* v) { return v != nullptr; });
+    features[name] = *form;
+  }
+  return {};
+}
+
 /// Adds the layers. Skips layers that only training uses, because their kind or their inputs may be unsupported.
 Status add_layers(Network& net, const Layers& layers, const proto::Model& model) {
-  const std::vector<bool> is_needed = needed(layers, wanted_blobs(model));
+  const std::vector<bool> is_needed = needed(layers, wanted_blobs(net, model));
   const bool any = std::count(is_needed.begin(), is_needed.end(), true) > 0;
   for (int i = 0; i < layers.size(); ++i) {
     Status status = net.add(layers[i]);
@@ -158,6 +177,7 @@ Status import_network(const proto::Model& model, const ImportContext& context, i
                       Features& features) {
   Network net(context, builder);
   MOKA_TRY(add_blobs(net, model, features));
+  if (context.options.examples) return add_loss_inputs(net, model, features);
   bool classifier = model.has_neuralnetworkclassifier();
   if (classifier) MOKA_TRY_IN(classify(net, model, features), "neural network classifier");
   for (const auto& feature : model.description().output()) {

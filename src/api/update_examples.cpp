@@ -1,0 +1,149 @@
+#include "api/update_examples.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "api/build.h"
+#include "api/internal.h"
+#include "base/whole.h"
+#include "moka/edit.h"
+
+namespace moka::api {
+
+namespace {
+
+format::ModelFile file_of(const ModelSource& source) {
+  const format::ModelSource& inner = source.impl().source();
+  return unwrap(format::open_source(inner.specification, inner.weights, {.any_kind = true}));
+}
+
+/// What the values of an example must outlive.
+struct Held {
+  Features features;
+  std::vector<ir::Dict> dicts;
+};
+
+std::string list_of(const std::vector<std::string>& labels) {
+  constexpr size_t kMost = 10;
+  std::string out;
+  for (size_t i = 0; i < std::min(labels.size(), kMost); i++) out += cat(i == 0 ? "'" : ", '", labels[i], "'");
+  return out + (labels.size() > kMost ? ", ..." : "");
+}
+
+Error refused(std::string_view input, std::string_view expected, const FeatureValue* value) {
+  return fail(ErrorCode::invalid_argument, "'", input, "': expected ", expected, ", got ",
+              value == nullptr ? "nothing" : describe(*value));
+}
+
+/// A label as text; empty: it is not a label.
+std::optional<std::string> label_text(const FeatureValue* value, bool int64_labels) {
+  if (value == nullptr) return std::nullopt;
+  if (const auto* text = std::get_if<std::string>(value)) return int64_labels ? std::nullopt : std::optional(*text);
+  if (!int64_labels) return std::nullopt;
+  if (const auto* number = std::get_if<int64_t>(value)) return cat(*number);
+  double number = std::nan("");
+  if (const auto* real = std::get_if<double>(value)) number = *real;
+  if (const auto* array = std::get_if<MultiArray>(value); array != nullptr && array->count() == 1)
+    number = array->at(0);
+  return is_int64(number) ? std::optional(cat(static_cast<int64_t>(number))) : std::nullopt;
+}
+
+Result<ir::Tensor> class_of(std::string_view input, const FeatureValue* value, const ModelDescription& d) {
+  const auto label = label_text(value, d.int64_labels);
+  const auto it = label ? std::find(d.class_labels.begin(), d.class_labels.end(), *label) : d.class_labels.end();
+  if (label && it == d.class_labels.end())
+    return fail(ErrorCode::invalid_argument, "'", input, "': expected one of the classes ", list_of(d.class_labels),
+                ", got '", *label, "'");
+  if (!label)
+    return refused(input, d.int64_labels ? "an integer, a label of the model" : "a text, a label of the model", value);
+  return ir::Tensor::i32({static_cast<int32_t>(it - d.class_labels.begin())});
+}
+
+}  // namespace
+
+Learner learner_of(const ModelSource& model, const std::vector<size_t>& stage,
+                   const ModelConfiguration& configuration) {
+  std::vector<Model> before;
+  ModelSource current = model;
+  for (const size_t last : stage) {
+    for (size_t i = 0; i < last; i++)
+      before.push_back(edit::extract_stage(current, std::to_string(i)).load(configuration));
+    current = edit::extract_stage(current, std::to_string(last));
+  }
+  format::ModelFile file = file_of(current);
+  ModelDescription description = to_public(unwrap(import::describe_model(file)));
+  return {std::move(before), std::move(current), std::move(file), std::move(description)};
+}
+
+Features with_computed(const Learner& learner, Features example) {
+  for (const Model& model : learner.before) {
+    Features inputs;
+    for (const FeatureDescription& input : model.function().inputs)
+      if (const FeatureValue* value = example.find(input.name)) inputs[input.name] = *value;
+    for (auto& [name, value] : model.predict(inputs)) example[name] = value;
+  }
+  return example;
+}
+
+Status set_inputs(const runtime::Model& front, Features example, update::Example& to) {
+  auto held = std::make_shared<Held>();
+  held->features = std::move(example);
+  const auto inputs = front.ir().body().inputs();
+  held->dicts.resize(inputs.size());
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const import::FeatureDescription& f = front.feature(i);
+    const FeatureValue* value = held->features.find(f.name);
+    if (value != nullptr && std::holds_alternative<std::monostate>(*value)) value = nullptr;
+    if (value == nullptr && !f.optional)
+      return fail(ErrorCode::invalid_argument, "input '", f.name, "': expected ", to_public(f).formatted_type(),
+                  ", got nothing");
+    to.types.push_back(
+        MOKA_TRY(value == nullptr ? default_type(f, inputs[i]->type) : input_type(f, inputs[i]->type, *value)));
+    runtime::InputValue& set = to.inputs.emplace_back();
+    if (value == nullptr)
+      set = default_value(f, to.types.back());
+    else
+      MOKA_TRY(set_input_value(f, to.types.back(), *value, held->dicts[i], set));
+  }
+  to.owner = std::move(held);
+  return {};
+}
+
+Result<ir::Tensor> target_of(const import::LossLayer& loss, bool is_label, const FeatureValue* value,
+                             const ModelDescription& description) {
+  const std::string& name = loss.training_input;
+  if (is_label) return class_of(name, value, description);
+  double number = 0;
+  if (value == nullptr) return refused(name, "the target of the loss", value);
+  if (const auto* integer = std::get_if<int64_t>(value))
+    number = static_cast<double>(*integer);
+  else if (const auto* real = std::get_if<double>(value))
+    number = *real;
+  else if (!std::holds_alternative<MultiArray>(*value))
+    return refused(name, "numbers", value);
+  const auto* array = std::get_if<MultiArray>(value);
+  const bool is_class = loss.kind == import::LossLayer::Kind::categorical_cross_entropy;
+  const int64_t count = array == nullptr ? 1 : array->count();
+  ir::Tensor out = MOKA_TRY(ir::Tensor::zeros(is_class ? ir::DType::int32 : ir::DType::fp32, ir::Shape{count}));
+  for (int64_t i = 0; i < count; i++) {
+    const double x = array == nullptr ? number : array->at(i);
+    if (!std::isfinite(x) || (is_class && (!is_int64(x) || x < 0 || x > INT32_MAX)))
+      return fail(ErrorCode::invalid_argument, "'", name, "': expected ",
+                  is_class ? "the index of a class" : "finite numbers", ", got ", x);
+    if (is_class)
+      out.mut<int32_t>()[static_cast<size_t>(i)] = static_cast<int32_t>(x);
+    else
+      out.mut<float>()[static_cast<size_t>(i)] = static_cast<float>(x);
+  }
+  return out;
+}
+
+std::vector<float> sample_of(const FeatureValue* value, const std::string& input) {
+  const auto* array = value == nullptr ? nullptr : std::get_if<MultiArray>(value);
+  if (array == nullptr) raise(refused(input, "an array", value));
+  std::vector<float> out(static_cast<size_t>(array->count()));
+  for (size_t i = 0; i < out.size(); i++) out[i] = static_cast<float>(array->at(static_cast<int64_t>(i)));
+  return out;
+}
+
+}  // namespace moka::api

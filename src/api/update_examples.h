@@ -1,0 +1,34 @@
+#pragma once
+
+#include "moka/build.h"
+#include "moka/update.h"
+#include "update/network_learner.h"
+
+/// Examples for updates.
+namespace moka::api {
+
+/// The model that learns, and those that compute its inputs.
+struct Learner {
+  std::vector<Model> before;     ///< the earlier models of the pipelines, in order
+  ModelSource source;            ///< the model that learns
+  format::ModelFile file;        ///< of `source`
+  ModelDescription description;  ///< of `source`
+};
+/// `stage`: as UpdateDescription::stage.
+Learner learner_of(const ModelSource& model, const std::vector<size_t>& stage, const ModelConfiguration& configuration);
+
+/// An example with what the models before the learner compute from it.
+Features with_computed(const Learner& learner, Features example);
+
+/// Sets `to` to what the front of a network takes. Errors: those of predictions.
+Status set_inputs(const runtime::Model& front, Features example, update::Example& to);
+
+/// What a loss compares with. `labels` and `int64_labels`: as ModelDescription has them. Error invalid_argument: the
+/// value is none of the classes, or no array.
+Result<ir::Tensor> target_of(const import::LossLayer& loss, bool is_label, const FeatureValue* value,
+                             const ModelDescription& description);
+
+/// The label and the numbers of a sample for a nearest-neighbors classifier.
+std::vector<float> sample_of(const FeatureValue* value, const std::string& input);
+
+}  // namespace moka::api

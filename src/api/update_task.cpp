@@ -1,0 +1,266 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "api/build.h"
+#include "api/internal.h"
+#include "api/update_examples.h"
+#include "compiler/decompile.h"
+#include "moka/compiler.h"
+#include "moka/edit.h"
+#include "moka/update.h"
+#include "update/nearest_neighbors.h"
+#include "update/settings.h"
+#include "update/task.h"
+#include "update/weights.h"
+
+namespace moka {
+
+using api::unwrap;
+using Update = import::UpdateDescription;
+
+std::string_view to_string(UpdateEvent event) {
+  switch (event) {
+    case UpdateEvent::training_begin: return "trainingBegin";
+    case UpdateEvent::mini_batch_end: return "miniBatchEnd";
+    case UpdateEvent::epoch_end: return "epochEnd";
+  }
+  return "?";
+}
+
+UpdateExamples::UpdateExamples(std::vector<Features> all) : count(all.size()) {
+  read = [held = std::make_shared<std::vector<Features>>(std::move(all))](size_t index) { return held->at(index); };
+}
+
+struct __attribute__((visibility("hidden"))) UpdateContext::Impl {
+  std::function<ModelSource()> source;
+  std::vector<std::string> weights;  ///< that changed, by the names of ModelConfiguration::parameters
+};
+
+ModelSource UpdateContext::source() const { return impl_->source(); }
+
+Model UpdateContext::model(const ModelConfiguration& configuration) const {
+  ModelConfiguration with_weights = configuration;
+  auto& names = with_weights.parameters;
+  names.insert(names.end(), impl_->weights.begin(), impl_->weights.end());
+  const ModelSource source = impl_->source();
+  try {
+    return source.load(with_weights);
+  } catch (const Exception& e) {
+    // Weights that predictions do not read.
+    if (e.kind() != ErrorKind::not_found || impl_->weights.empty()) throw;
+    return source.load(configuration);
+  }
+}
+
+void UpdateContext::save(const std::string& path, Overwrite overwrite) const {
+  const std::filesystem::path out(path);
+  const ModelSource source = impl_->source();
+  if ((out.has_filename() ? out : out.parent_path()).extension() != ".mlmodelc") return source.save(path, overwrite);
+  const format::ModelSource& inner = source.impl().source();
+  const Bytes specification = unwrap(inner.specification.serialize()).joined();
+  const auto files = format::joined(inner.weights);
+  ModelAssetView view{specification.span, {}, nullptr};
+  for (const auto& [name, content] : files) view.blobs[name] = content.span;
+  compile_model(view, path, {.overwrite = overwrite});
+}
+
+struct __attribute__((visibility("hidden"))) UpdateTask::Impl {
+  Impl(ModelSource model, UpdateExamples examples, UpdateOptions options);
+
+  UpdateContext run();
+  UpdateContext run_network();
+  UpdateContext run_neighbors();
+  void change(const UpdateParameters& parameters);
+  Status read(size_t index, update::Example& to) const;
+  UpdateContext context(UpdateEvent event, std::function<ModelSource()> source);
+  Status report(UpdateEvent event, const update::Metrics& metrics, update::Settings& settings);
+  ModelSource current() const;
+  update::Settings& settings() { return network ? network->settings() : own_settings; }
+
+  ModelSource source;
+  UpdateExamples examples;
+  UpdateOptions options;
+  Update update;                ///< of `source`
+  UpdateDescription described;  ///< the same
+  api::Learner learner;
+  Update own;  ///< of the learner
+  bool label_is_target = false;
+  std::unique_ptr<update::NetworkTask> network;  ///< null: a nearest-neighbors classifier
+  update::Settings own_settings;
+  update::Metrics metrics;
+  std::atomic<bool> cancelled{false};
+  std::atomic<bool> running{false};
+};
+
+namespace {
+
+/// A model as it can be changed. Compiled models are decompiled.
+ModelSource open_for_update(const std::string& path) {
+  const format::ModelFile file = unwrap(format::open_model(path, {.any_kind = true}));
+  if (file.compiled() == nullptr) return ModelSource::open(path);
+  compiler::Decompiled model = unwrap(compiler::decompile(file));
+  format::ModelSource out{unwrap(format::Message::parse("Model", Bytes::from(std::move(model.specification))))};
+  out.weights = format::ropes_of(model.weights);
+  return ModelSource(std::make_shared<ModelSource::Impl>(std::move(out)));
+}
+
+/// What the model says of its updates. Throws if it cannot be updated.
+Update update_of(const ModelSource& model) {
+  const format::ModelSource& inner = model.impl().source();
+  const auto file = unwrap(format::open_source(inner.specification, inner.weights, {.any_kind = true}));
+  auto update = import::describe_update(file);
+  if (!update)
+    throw Exception(ErrorKind::invalid_argument,
+                    "the model is not updatable; moka edit --updatable and moka.update.mark make it so");
+  if (!update->fault.empty())
+    throw Exception(ErrorKind::malformed, cat("the model cannot be updated: ", update->fault));
+  return std::move(*update);
+}
+
+runtime::CompileOptions compile_options(const ModelConfiguration& configuration) {
+  ModelConfiguration on_cpu = configuration;
+  on_cpu.compute_units = ComputeUnits::cpu_only;
+  runtime::CompileOptions out;
+  out.plan.devices = unwrap(api::devices_for(on_cpu)).list;
+  out.plan.threads = api::threads_of(configuration);
+  out.plan.budget = api::budget_of(configuration);
+  out.loop_limit = configuration.loop_limit;
+  return out;
+}
+
+/// The description of the learner, with the training inputs of the whole model.
+Update own_update(const api::Learner& learner, const Update& whole) {
+  auto out = import::describe_update(learner.file);
+  if (!out) throw Exception(ErrorKind::malformed, "the last model of the pipeline is not updatable");
+  out->training_inputs = whole.training_inputs;
+  return std::move(*out);
+}
+
+}  // namespace
+
+UpdateTask::Impl::Impl(ModelSource model, UpdateExamples given, UpdateOptions with)
+    : source(std::move(model)),
+      examples(std::move(given)),
+      options(std::move(with)),
+      update(update_of(source)),
+      described(api::to_public(update)),
+      learner(api::learner_of(source, update.stage, options.configuration)),
+      own(own_update(learner, update)) {
+  if (examples.count == 0) throw Exception(ErrorKind::invalid_argument, "expected at least one example, got none");
+  api::check_threads(options.configuration.threads);
+  api::check_processors(options.configuration.processors);
+  own_settings = update::default_settings(own);
+  change(options.parameters);
+  if (own.neighbors) return;
+  const import::LossLayer& loss = own.losses.at(0);
+  label_is_target = loss.training_input == learner.description.functions.at(0).predicted_feature_name &&
+                    !learner.description.class_labels.empty();
+  update::NetworkLearner::Options network_options;
+  network_options.optimizer = own.optimizer == "adam" ? training::Optimizer::adam : training::Optimizer::sgd;
+  network_options.momentum = own.optimizer == "sgd" && own.parameter("momentum") != nullptr;
+  network_options.compile = compile_options(options.configuration);
+  network_options.kept_bytes = options.kept_bytes;
+  auto made = unwrap(update::NetworkLearner::make(learner.file, own, std::move(network_options), examples.count,
+                                                  [this](size_t i, update::Example& to) { return read(i, to); }));
+  network = std::make_unique<update::NetworkTask>(std::move(made), own, own_settings, examples.count);
+}
+
+Status UpdateTask::Impl::read(size_t index, update::Example& to) const {
+  Features example = examples.read(index);
+  const import::LossLayer& loss = own.losses[0];
+  to.target = MOKA_TRY(api::target_of(loss, label_is_target, example.find(loss.training_input), learner.description));
+  return api::set_inputs(network->learner().front(), api::with_computed(learner, std::move(example)), to);
+}
+
+void UpdateTask::Impl::change(const UpdateParameters& parameters) {
+  unwrap(update::change_settings(settings(), {parameters.begin(), parameters.end()}, own));
+}
+
+ModelSource UpdateTask::Impl::current() const {
+  format::ModelSource changed = source.impl().source();
+  unwrap(update::set_weights(changed, own.layers, network->learner().parameters()));
+  return ModelSource(std::make_shared<ModelSource::Impl>(std::move(changed)));
+}
+
+UpdateContext UpdateTask::Impl::context(UpdateEvent event, std::function<ModelSource()> model) {
+  auto impl = std::make_shared<UpdateContext::Impl>();
+  impl->source = std::move(model);
+  for (const auto& layer : update.layers)
+    impl->weights.insert(impl->weights.end(), layer.parameters.begin(), layer.parameters.end());
+  UpdateContext out(impl);
+  out.event = event;
+  out.metrics = {metrics.loss, metrics.epoch, metrics.mini_batch, metrics.mini_batches};
+  out.parameters = {settings().begin(), settings().end()};
+  return out;
+}
+
+UpdateContext UpdateTask::Impl::run_network() {
+  const auto progress = [&](update::Event event, const update::Metrics& now, update::Settings&) -> Status {
+    metrics = now;
+    if (options.progress) options.progress(context(static_cast<UpdateEvent>(event), [this] { return current(); }));
+    return {};
+  };
+  unwrap(network->run(progress));
+  UpdateContext out = context(UpdateEvent::epoch_end, [trained = current()] { return trained; });
+  out.is_cancelled = network->is_cancelled();
+  return out;
+}
+
+UpdateContext UpdateTask::Impl::run_neighbors() {
+  const auto changed = std::make_shared<format::ModelSource>(source.impl().source());
+  const auto model = [changed] { return ModelSource(std::make_shared<ModelSource::Impl>(*changed)); };
+  cancelled = false;
+  if (options.progress) options.progress(context(UpdateEvent::training_begin, model));
+  const std::string input = learner.description.functions.at(0).inputs.at(0).name;
+  const std::string label = learner.description.functions.at(0).predicted_feature_name;
+  const bool texts = own.neighbors->string_labels;
+  std::vector<float> rows;
+  std::vector<std::string> text_labels;
+  std::vector<int64_t> int_labels;
+  for (size_t i = 0; i < examples.count && !cancelled; i++) {
+    Features example = api::with_computed(learner, examples.read(i));
+    const std::vector<float> row = api::sample_of(example.find(input), input);
+    if (static_cast<int64_t>(row.size()) != own.neighbors->dimensions)
+      throw Exception(ErrorKind::invalid_argument, cat("example ", i, ": '", input, "': expected ",
+                                                       own.neighbors->dimensions, " numbers, got ", row.size()));
+    rows.insert(rows.end(), row.begin(), row.end());
+    const FeatureValue* value = example.find(label);
+    const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
+    const auto* number = value == nullptr ? nullptr : std::get_if<int64_t>(value);
+    if (texts ? text == nullptr : number == nullptr)
+      throw Exception(ErrorKind::invalid_argument,
+                      cat("example ", i, ": '", label, "': expected ", texts ? "a text" : "an integer", ", got ",
+                          value == nullptr ? "nothing" : describe(*value)));
+    if (texts)
+      text_labels.push_back(*text);
+    else
+      int_labels.push_back(*number);
+  }
+  const auto k = own_settings.find("numberOfNeighbors");
+  const std::optional<int64_t> neighbors =
+      k == own_settings.end() ? std::nullopt : std::optional(std::get<int64_t>(k->second));
+  if (!cancelled) {
+    const auto labels = texts ? update::Labels(std::move(text_labels)) : update::Labels(std::move(int_labels));
+    unwrap(update::add_samples(*changed, rows, own.neighbors->dimensions, labels, neighbors));
+    if (options.progress) options.progress(context(UpdateEvent::epoch_end, model));
+  }
+  UpdateContext out = context(UpdateEvent::epoch_end, model);
+  out.is_cancelled = cancelled;
+  return out;
+}
+
+UpdateTask::UpdateTask(const ModelSource& model, UpdateExamples examples, UpdateOptions options)
+    : impl_(std::make_shared<Impl>(model, std::move(examples), std::move(options))) {}
+
+UpdateTask::UpdateTask(const std::string& path, UpdateExamples examples, UpdateOptions options)
+    : UpdateTask(open_for_update(path), std::move(examples), std::move(options)) {}
+
+UpdateContext UpdateTask::run() { return impl_->network ? impl_->run_network() : impl_->run_neighbors(); }
+void UpdateTask::resume(const UpdateParameters& parameters) { impl_->change(parameters); }
+void UpdateTask::cancel() {
+  impl_->cancelled = true;
+  if (impl_->network) impl_->network->cancel();
+}
+const UpdateDescription& UpdateTask::description() const { return impl_->described; }
+
+}  // namespace moka

@@ -96,13 +96,12 @@ Result<ir::Type> rows_type(const FeatureDescription& feature, const ir::Type& de
   return ir::Type::tensor(described.dtype(), s);
 }
 
-/// The same type with an axis of examples: the first one of images and of arrays that begin with 1, the second one of
-/// arrays in the legacy mapping.
-Result<ir::Type> examples_type(const FeatureDescription& feature, const ir::Type& described) {
+/// The same type with an axis of examples of unknown size, if it has a place for it: the first one of images and of
+/// arrays that begin with 1, the second one of arrays in the legacy mapping.
+ir::Type examples_type(const FeatureDescription& feature, const ir::Type& described) {
   if (feature.array.takes_rank5) return rank5_type(described, {.sequences = true, .batches = true});
   if (!described.is_tensor() || !described.is_ranked() || described.rank() == 0 || described.shape()[0] != 1)
-    return fail(ErrorCode::unsupported, "expected a first dimension of 1, for the examples of a mini-batch, got ",
-                described);
+    return described;
   ir::Shape s = described.shape();
   s[0] = ir::kAnyDim;
   return ir::Type::tensor(described.dtype(), s);
@@ -138,7 +137,7 @@ Result<ir::Program> import_features(const format::ModelFile& file, const ImportO
       }
       if (options.rows) t = MOKA_TRY_IN(rows_type(input, t), cat("input '", input.name, "'"));
       if (options.examples)
-        t = MOKA_TRY_IN(examples_type(input, t), cat("input '", input.name, "'"));
+        t = examples_type(input, t);
       else if (input.array.takes_rank5 && (options.sequences || options.batches))
         t = rank5_type(t, options);
       features[input.name] = f.body().add_input(f.unique_name(input.name), with_symbols(std::move(t), symbol));

@@ -58,8 +58,8 @@ struct ImportOptions {
   /// The model is checked or written, and never run: custom layers, custom and linked models, and models of Apple's
   /// systems become placeholders, whatever the process has registered.
   bool placeholders = false;
-  /// Only for updatable neural networks: inputs have an axis of examples, of unknown size, and the only output is what
-  /// the loss reads. Error unsupported: an input has no place for that axis.
+  /// Only for updatable neural networks: inputs that have a place for it have an axis of examples, of unknown size, and
+  /// the only output is what the loss reads.
   bool examples = false;
   /// For a program that is written, not run.
   static ImportOptions for_writing() {

@@ -1,5 +1,6 @@
 #include "update/cut.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "ir/op_def.h"
@@ -49,6 +50,20 @@ auto described(const std::string& name, const ir::Type& type) {
   return f;
 }
 
+/// Where a reshape keeps one example, it keeps any number of them. The only axis of a vector stays the last one.
+void take_examples(Op& op) {
+  if (op.type_name() == "softmax" && op.input("x")->type.is_ranked() && op.input("x")->type.rank() == 1)
+    op.set_constant("axis", ir::Tensor::scalar_i64(ir::DType::int32, -1));
+  const ir::Value* shape = op.type_name() == "reshape" ? op.input("shape") : nullptr;
+  if (shape == nullptr || shape->constant() == nullptr) return;
+  const ir::Tensor& known = shape->constant()->tensor;
+  ir::Ints sizes;
+  for (int64_t i = 0; i < known.count(); i++) sizes.push_back(ir::load_i64(known.view(), i));
+  if (sizes.empty() || sizes[0] != 1 || std::find(sizes.begin(), sizes.end(), -1) != sizes.end()) return;
+  sizes[0] = -1;
+  op.set_constant("shape", ir::Tensor::i32({sizes.begin(), sizes.end()}));
+}
+
 Status sweep(ir::Function& f) {
   std::vector<passes::Remark> remarks;
   MOKA_TRY(passes::run_pass(f, "remove_dead_code", ops::table(), remarks));
@@ -58,10 +73,10 @@ Status sweep(ir::Function& f) {
 
 }  // namespace
 
-Parts parts_of(const ir::Function& function) {
+std::vector<Value*> between(const ir::Function& function) {
   const ir::Block& body = function.body();
   const Dependences depends(body);
-  Parts out;
+  std::vector<Value*> out;
   std::unordered_set<const Value*> seen;
   std::vector<Value*> left(body.outputs().begin(), body.outputs().end());
   while (!left.empty()) {
@@ -71,7 +86,7 @@ Parts parts_of(const ir::Function& function) {
     const Op* op = v->producer();
     if (op == nullptr ? v->block() == &body
                       : op->parent() == &body && depends.on_inputs.contains(op) && !depends.on_parameters.contains(op))
-      out.between.push_back(v);
+      out.push_back(v);
     else if (op != nullptr)
       for_each_read(*op, [&](Value& read) { left.push_back(&read); });
   }
@@ -84,7 +99,7 @@ Status keep_front(import::ImportedModel& model) {
   std::vector<Value*> outputs;
   d.outputs.clear();
   ir::Builder builder(ops::table(), f.body());
-  for (Value* v : parts_of(f).between) {
+  for (Value* v : between(f)) {
     d.outputs.push_back(described(name_between(outputs.size()), v->type));
     outputs.push_back(v->producer() != nullptr ? v : MOKA_TRY(builder.op("identity", {{"x", v}})));
   }
@@ -96,17 +111,19 @@ Status keep_front(import::ImportedModel& model) {
 Status keep_head(import::ImportedModel& model) {
   ir::Function& f = *model.program.functions[0];
   import::FunctionDescription& d = model.description.functions[0];
-  const Parts parts = parts_of(f);
+  const std::vector<Value*> read = between(f);
   d.inputs.clear();
-  for (size_t i = 0; i < parts.between.size(); i++) {
-    Value* v = parts.between[i];
+  for (size_t i = 0; i < read.size(); i++) {
+    Value* v = read[i];
     const std::string name = name_between(i);
     Value* input = f.body().add_input(f.unique_name(name), v->type);
     if (input->name != name) return fail(ErrorCode::unsupported, "the network has a value '", name, "'");
     d.inputs.push_back(described(name, v->type));
     ir::Function::replace_all_uses(v, input);
   }
-  return sweep(f);
+  MOKA_TRY(sweep(f));
+  for (const auto& op : f.body().ops()) take_examples(*op);
+  return {};
 }
 
 }  // namespace moka::update

@@ -7,18 +7,15 @@
 
 namespace moka::update {
 
-/// The two parts of a function with parameters, with one output: `front` computes what does not depend on a parameter,
-/// `head` the rest. Both read values by name.
-struct Parts {
-  std::vector<ir::Value*> between;  ///< what the head reads of the front, or of the function's inputs
-};
-
-/// Where the function can be divided. What follows from the sizes of values alone, or from nothing, is in the head.
-Parts parts_of(const ir::Function& function);
+/// Divides a function with parameters and one output into a front, which computes what depends on no parameter, and a
+/// head, the rest. Returns what the head reads of the front, or of the function's inputs. What follows from the sizes
+/// of values alone, or from nothing, is in the head.
+std::vector<ir::Value*> between(const ir::Function& function);
 
 /// Makes the outputs of the model's only function those values that its head reads, "between_0" and so on.
 Status keep_front(import::ImportedModel& model);
-/// Makes the inputs of the model's only function those values, under the same names. Its output stays.
+/// Makes the inputs of the model's only function those values, under the same names. Its output stays. A first
+/// dimension that was 1 becomes the number of examples, in reshapes too.
 Status keep_head(import::ImportedModel& model);
 
 }  // namespace moka::update

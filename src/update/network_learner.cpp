@@ -52,59 +52,97 @@ Result<std::unique_ptr<NetworkLearner>> NetworkLearner::make(format::ModelFile f
   out->kept_.resize(examples);
   import::ImportedModel front = MOKA_TRY(out->import());
   MOKA_TRY(keep_front(front));
-  for (const auto& input : front.description.functions[0].inputs) out->axes_.push_back(input.array.takes_rank5 ? 1 : 0);
+  for (const auto& input : front.description.functions[0].inputs) out->is_rank5_.push_back(input.array.takes_rank5);
   runtime::CompileOptions compile = out->options_.compile;
   out->front_ = MOKA_TRY(runtime::Model::compile(std::move(front), compile));
   return out;
 }
 
-/// The types of what the head reads, and at last of its output.
-Result<std::vector<ir::Type>> NetworkLearner::types(const std::vector<ir::Type>& example, int64_t rows) const {
+/// The types of what the head reads.
+Result<std::vector<ir::Type>> NetworkLearner::between_types(const std::vector<ir::Type>& example, int64_t rows) const {
   import::ImportedModel model = MOKA_TRY(import());
   ir::Function& f = *model.program.functions[0];
   std::vector<ir::Type> inputs = example;
   for (size_t i = 0; i < inputs.size(); i++) {
+    const int axis = is_rank5_[i] ? 1 : 0;
     ir::Shape shape = inputs[i].shape();
-    if (shape[axes_[i]] != 1)
+    if (is_rank5_[i] && shape[axis] != 1)
       return fail(ErrorCode::invalid_argument, "input '", f.body().inputs()[i]->name, "': expected one example, got ",
-                  shape[axes_[i]], " in the shape ", shape);
-    shape[axes_[i]] = rows;
+                  shape[axis], " in the shape ", shape);
+    if (shape.rank() > axis && shape[axis] == 1) shape[axis] = rows;
     inputs[i] = ir::Type::tensor(inputs[i].dtype(), shape);
   }
-  std::vector<ir::Value*> values = parts_of(f).between;
-  values.push_back(f.body().outputs()[0]);
+  const std::vector<ir::Value*> values = between(f);
   MOKA_TRY(ir::specialize(f, inputs, ops::table()));
   std::vector<ir::Type> out;
   for (const ir::Value* v : values) out.push_back(v->type);
   return out;
 }
 
+Result<ir::Type> NetworkLearner::output_type(const std::vector<ir::Type>& between) const {
+  import::ImportedModel model = MOKA_TRY(import());
+  MOKA_TRY(keep_head(model));
+  ir::Function& f = *model.program.functions[0];
+  MOKA_TRY(ir::specialize(f, between, ops::table()));
+  return f.body().outputs()[0]->type;
+}
+
+namespace {
+
+/// The axis whose size is in proportion to the number of examples.
+std::optional<int> axis_that_doubles(const ir::Type& one, const ir::Type& two) {
+  std::optional<int> out;
+  if (!one.is_concrete() || !two.is_concrete() || one.rank() != two.rank()) return out;
+  for (int k = 0; k < one.rank(); k++) {
+    if (one.shape()[k] == two.shape()[k]) continue;
+    if (out || two.shape()[k] != 2 * one.shape()[k]) return std::nullopt;
+    out = k;
+  }
+  return out;
+}
+
+Error no_axis(const ir::Type& type) {
+  return fail(ErrorCode::unsupported, "the network has no place for the examples of a mini-batch in a value of type ",
+              type, ", which an updatable layer or the loss reads; expected a first dimension of 1");
+}
+
+ir::Type with_rows(const ir::Type& one, int axis, int64_t rows) {
+  ir::Shape shape = one.shape();
+  shape[axis] *= rows;
+  return ir::Type::tensor(one.dtype(), shape);
+}
+
+}  // namespace
+
 Result<const NetworkLearner::Layout*> NetworkLearner::layout(const std::vector<ir::Type>& example, size_t rows) {
   for (const Layout& l : layouts_)
     if (l.rows == rows && l.inputs == example) return &l;
-  const auto one = MOKA_TRY(types(example, 1)), two = MOKA_TRY(types(example, 2));
-  const auto all = MOKA_TRY(types(example, static_cast<int64_t>(rows)));
+  const auto n = static_cast<int64_t>(rows);
+  auto one = MOKA_TRY(between_types(example, 1));
+  const auto two = between_types(example, 2);
   Layout out{example, rows, {}, {}};
-  for (size_t i = 0; i < all.size(); i++) {
-    const bool is_output = i + 1 == all.size();
-    const auto refuse = [&] {
-      return fail(ErrorCode::unsupported, "the network computes a value without an axis of examples: ", one[i],
-                  " for one, ", two[i], " for two");
-    };
-    if (!one[i].is_concrete() || !all[i].is_concrete() || one[i].rank() != two[i].rank()) return refuse();
-    Stacked s{all[i], -1, 1};
-    for (int k = 0; k < one[i].rank(); k++) {
-      if (one[i].shape()[k] == two[i].shape()[k]) continue;
-      if (s.axis >= 0 || two[i].shape()[k] != 2 * one[i].shape()[k]) return refuse();
-      s.axis = k;
-      s.count = one[i].shape()[k];
-    }
-    if (s.axis < 0 || all[i].shape()[s.axis] != s.count * static_cast<int64_t>(rows)) return refuse();
-    if (is_output)
-      out.output = s;
-    else
-      out.between.push_back(s);
+  std::vector<ir::Type> single, pair, all;
+  for (size_t i = 0; i < one.size(); i++) {
+    if (one[i].is_concrete() && one[i].rank() == 1) one[i] = ir::Type::tensor(one[i].dtype(), {1, one[i].shape()[0]});
+    const ir::Shape& shape = one[i].shape();
+    // The front may fold steps of a sequence into the first axis. It may also fix the number of examples, as it only
+    // sees one.
+    std::optional<int> axis = two.ok() ? axis_that_doubles(one[i], (*two)[i]) : std::nullopt;
+    if (axis && *axis > 0 && (one[i].rank() != 5 || *axis > 1 || shape[1] != 1)) axis.reset();
+    if (!axis && one[i].is_concrete() && one[i].rank() > 0)
+      for (const int k : {one[i].rank() == 5 ? 1 : 0, 0})
+        if (!axis && shape[k] == 1) axis = k;
+    if (!axis) return no_axis(one[i]);
+    single.push_back(one[i]);
+    pair.push_back(with_rows(one[i], *axis, 2));
+    all.push_back(with_rows(one[i], *axis, n));
+    out.between.push_back({all.back(), *axis, shape[*axis]});
   }
+  const ir::Type of_one = MOKA_TRY(output_type(single)), of_two = MOKA_TRY(output_type(pair));
+  const auto axis = axis_that_doubles(of_one, of_two);
+  const ir::Type of_all = MOKA_TRY(output_type(all));
+  if (!axis || of_all != with_rows(of_one, *axis, n)) return no_axis(of_one);
+  out.output = {of_all, *axis, of_one.shape()[*axis]};
   layouts_.push_back(std::move(out));
   return &layouts_.back();
 }

@@ -62,7 +62,8 @@ class NetworkLearner {
   NetworkLearner(format::ModelFile file, Options options, Read read)
       : file_(std::move(file)), options_(std::move(options)), read_(std::move(read)) {}
   Result<import::ImportedModel> import() const;
-  Result<std::vector<ir::Type>> types(const std::vector<ir::Type>& example, int64_t rows) const;
+  Result<std::vector<ir::Type>> between_types(const std::vector<ir::Type>& example, int64_t rows) const;
+  Result<ir::Type> output_type(const std::vector<ir::Type>& between) const;
   Result<const Layout*> layout(const std::vector<ir::Type>& example, size_t rows);
   struct Computed {
     std::vector<ir::Type> types;
@@ -78,7 +79,7 @@ class NetworkLearner {
   Read read_;
   import::LossLayer loss_;
   std::vector<std::string> patterns_;  ///< of the weights
-  std::vector<int> axes_;              ///< of the examples, of each input
+  std::vector<bool> is_rank5_;         ///< inputs [sequence, example, C, H, W]
   std::unique_ptr<runtime::Model> front_;
   std::unique_ptr<training::Trainer> trainer_;
   std::vector<Layout> layouts_;

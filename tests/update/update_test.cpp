@@ -1,0 +1,210 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base64.h"
+#include "moka/moka.hpp"
+#include "temporary_folder.h"
+
+/// Updates against PyTorch in float64: cases.json, which generate.py writes.
+namespace moka {
+namespace {
+
+using nlohmann::json;
+
+const json& cases() {
+  static const json all = json::parse(std::ifstream(MOKA_UPDATE_CASES));
+  return all;
+}
+
+const json& case_of(const std::string& name) {
+  for (const json& c : cases())
+    if (c["name"] == name) return c;
+  throw std::runtime_error("no case " + name);
+}
+
+ModelSource model_of(const json& c) {
+  const std::string bytes = test::base64(c["model"]);
+  return ModelSource(Message::parse("Model", std::as_bytes(std::span(bytes))));
+}
+
+FeatureValue value_of(const json& v) {
+  if (v.is_string()) return v.get<std::string>();
+  if (v.is_number_integer()) return v.get<int64_t>();
+  if (!v.contains("picture")) return MultiArray::of(v["values"].get<std::vector<float>>(), v["shape"]);
+  const json& rows = v["picture"];
+  const auto height = static_cast<int64_t>(rows.size()), width = static_cast<int64_t>(rows[0].size());
+  Image out(width, height, PixelFormat::gray8);
+  for (int64_t y = 0; y < height; y++)
+    for (int64_t x = 0; x < width; x++)
+      out.pixels.get()[y * out.row_bytes + x] = rows[static_cast<size_t>(y)][static_cast<size_t>(x)].get<uint8_t>();
+  return out;
+}
+
+std::vector<Features> rows_of(const json& c) {
+  std::vector<Features> out;
+  for (const json& row : c["rows"]) {
+    Features& to = out.emplace_back();
+    for (const auto& [name, value] : row.items()) to[name] = value_of(value);
+  }
+  return out;
+}
+
+UpdateOptions with_threads(int threads) {
+  UpdateOptions o;
+  o.configuration.threads = threads;
+  return o;
+}
+
+Features input_of(const json& c, size_t row) {
+  Features in;
+  in["x"] = value_of(c["rows"][row]["x"]);
+  return in;
+}
+
+class Update : public testing::TestWithParam<size_t> {};
+
+TEST_P(Update, IsAsFarFromFloat64AsPyTorch) {
+  const json& c = cases()[GetParam()];
+  std::vector<double> losses;
+  UpdateOptions options = with_threads(1);
+  options.progress = [&](const UpdateContext& context) {
+    if (context.event == UpdateEvent::mini_batch_end) losses.push_back(context.metrics.loss);
+  };
+  UpdateTask task(model_of(c), rows_of(c), options);
+  const UpdateContext result = task.run();
+  ASSERT_EQ(losses.size(), c["losses"].size());
+  for (size_t i = 0; i < losses.size(); i++) EXPECT_NEAR(losses[i], c["losses"][i].get<double>(), 1e-5) << i;
+  const Model model = result.model();
+  double squares = 0;
+  ASSERT_EQ(model.parameters().size(), c["weights"].size());
+  for (const auto& [name, expected] : c["weights"].items()) {
+    const MultiArray got = model.parameter(name);
+    ASSERT_EQ(expected.size(), static_cast<size_t>(got.count())) << name;
+    for (int64_t i = 0; i < got.count(); i++)
+      squares += std::pow(got.at(i) - expected[static_cast<size_t>(i)].get<double>(), 2);
+  }
+  EXPECT_LE(std::sqrt(squares), 2 * c["float32"].get<double>());
+}
+
+/// The saved model, the same with more threads, and without memory for what the front computes.
+TEST_P(Update, GivesTheSameModelInEveryWay) {
+  const json& c = cases()[GetParam()];
+  const UpdateContext result = UpdateTask(model_of(c), rows_of(c), with_threads(1)).run();
+  const auto bytes = result.source().specification().serialize();
+  EXPECT_EQ(UpdateTask(model_of(c), rows_of(c), with_threads(3)).run().source().specification().serialize(), bytes);
+  UpdateOptions forgetful = with_threads(2);
+  forgetful.kept_bytes = 0;
+  EXPECT_EQ(UpdateTask(model_of(c), rows_of(c), forgetful).run().source().specification().serialize(), bytes);
+  const test::TemporaryFolder folder;
+  const Model learned = result.model();
+  for (const char* name : {"new.mlmodel", "new.mlmodelc"}) {
+    const std::string path = (folder / name).string();
+    result.save(path);
+    const Model saved = Model::load(path);
+    for (size_t i = 0; i < 3; i++) {
+      const Features a = learned.predict(input_of(c, i)), b = saved.predict(input_of(c, i));
+      for (const auto& [output, value] : a) {
+        if (const auto* array = std::get_if<MultiArray>(&value)) {
+          for (int64_t k = 0; k < array->count(); k++) EXPECT_NEAR(array->at(k), b.array(output).at(k), 1e-5) << name;
+        } else if (const auto* label = std::get_if<std::string>(&value)) {
+          EXPECT_EQ(*label, std::get<std::string>(b.at(output))) << name;
+        }
+      }
+    }
+  }
+  UpdateTask again((folder / "new.mlmodelc").string(), rows_of(c), with_threads(1));
+  EXPECT_TRUE(std::isfinite(again.run().metrics.loss));
+}
+
+TEST(UpdateTask, ChangesParametersAndStopsInHandlers) {
+  const json& c = case_of("regression");
+  std::string seen;
+  UpdateTask* running = nullptr;
+  UpdateOptions options = with_threads(1);
+  options.progress = [&](const UpdateContext& context) {
+    seen += std::string(to_string(context.event)) + " " + std::to_string(context.metrics.epoch) + "\n";
+    if (context.event == UpdateEvent::training_begin) running->resume({{"learningRate", 0.5}});
+    if (context.event != UpdateEvent::mini_batch_end) return;
+    EXPECT_EQ(std::get<double>(context.parameters.at("learningRate")), 0.5);
+    if (context.metrics.epoch == 0 && context.metrics.mini_batch == 1) running->cancel();
+  };
+  UpdateTask task(model_of(c), rows_of(c), options);
+  running = &task;
+  EXPECT_TRUE(task.run().is_cancelled);
+  EXPECT_EQ(seen, "trainingBegin 0\nminiBatchEnd 0\nminiBatchEnd 0\n");
+  const UpdateContext rest = task.run();
+  EXPECT_FALSE(rest.is_cancelled);
+  EXPECT_EQ(rest.metrics.epoch, 3);
+  UpdateOptions straight = with_threads(1);
+  straight.parameters["learningRate"] = 0.5;
+  EXPECT_EQ(rest.source().specification().serialize(),
+            UpdateTask(model_of(c), rows_of(c), straight).run().source().specification().serialize());
+}
+
+/// The message of what `call` throws.
+template <class F>
+std::string error_of(const F& call) {
+  try {
+    call();
+  } catch (const Exception& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+std::string error_with(const json& c, size_t row, const std::string& name, const FeatureValue& value) {
+  auto rows = rows_of(c);
+  rows[row][name] = value;
+  return error_of([&] { UpdateTask(model_of(c), rows, with_threads(1)).run(); });
+}
+
+TEST(UpdateTask, NamesTheExampleThatDoesNotFit) {
+  const json& c = case_of("arrays");
+  EXPECT_EQ(error_with(c, 6, "label", std::string("dog")),
+            "example 6: 'label': expected one of the classes 'a', 'b', 'c', got 'dog'");
+  EXPECT_EQ(error_with(c, 2, "label", int64_t{1}),
+            "example 2: 'label': expected a text, a label of the model, got Int64");
+  EXPECT_EQ(error_with(c, 2, "label", std::monostate{}).substr(0, 20), "example 2: 'label': ");
+  EXPECT_EQ(error_with(c, 9, "x", MultiArray(DataType::float32, {1, 6, 5})).substr(0, 22), "example 9: input 'x': ");
+  const std::vector<float> nan(36, NAN);
+  EXPECT_EQ(error_with(c, 5, "x", MultiArray::of(nan, {1, 6, 6})), "example 5: expected finite numbers, got nan");
+  const json& regression = case_of("regression");
+  EXPECT_EQ(error_with(regression, 1, "y_true", MultiArray(DataType::float32, {3})),
+            "'y_true': expected 2 numbers, which the loss compares with 'y', got 3");
+}
+
+TEST(UpdateTask, RefusesWhatItCannotTrain) {
+  const json& c = case_of("arrays");
+  const auto error = [&](const UpdateParameters& parameters) {
+    UpdateOptions options = with_threads(1);
+    options.parameters = parameters;
+    return error_of([&] { UpdateTask(model_of(c), rows_of(c), options); });
+  };
+  EXPECT_EQ(error({{"epochs", int64_t{9}}}), "epochs: the model allows 4, got 9");
+  EXPECT_EQ(error({{"learningRate", 2.0}}), "learningRate: the model allows 0 to 1, got 2");
+  EXPECT_EQ(error({{"learningRate", NAN}}), "learningRate: expected a finite number, got nan");
+  EXPECT_EQ(error({{"momentum", 0.5}}).substr(0, 59), "the model has no parameter 'momentum' for updates; it has l");
+  EXPECT_EQ(error_of([&] { UpdateTask(model_of(c), std::vector<Features>()); }),
+            "expected at least one example, got none");
+  Message plain = model_of(c).specification().copy();
+  plain.set("isUpdatable", Message::Scalar(false));
+  EXPECT_EQ(error_of([&] { UpdateTask(ModelSource(plain), rows_of(c)); }),
+            "the model is not updatable; moka edit --updatable and moka.update.mark make it so");
+}
+
+TEST(UpdateTask, StopsWhenTheLossDiverges) {
+  const json& c = case_of("regression");
+  auto rows = rows_of(c);
+  for (auto& row : rows) row["y_true"] = MultiArray::of(std::vector<float>{3e38F, -3e38F}, {2});
+  const std::string error = error_of([&] { UpdateTask(model_of(c), rows, with_threads(1)).run(); });
+  EXPECT_EQ(error, "the training diverges: the loss of epoch 0, mini-batch 0 is inf with the learning rate 0.0625");
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Update, testing::Range<size_t>(0, cases().size()),
+                         [](const auto& info) { return cases()[info.param]["name"].template get<std::string>(); });
+
+}  // namespace
+}  // namespace moka

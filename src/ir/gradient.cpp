@@ -97,6 +97,12 @@ void Gradient::set(std::string_view param, Term gradient, size_t i) {
   if (!error_) results_[position(param, i)] = t.value();
 }
 
+void Gradient::add(std::string_view param, Term gradient, size_t i) {
+  if (!wants(param, i) || error_) return;
+  Value* before = results_[position(param, i)];
+  set(param, before == nullptr ? gradient : Term(*this, before) + gradient, i);
+}
+
 Term Gradient::call(std::string_view op, std::vector<NamedArg> args) {
   if (!error_) {
     auto v = builder_.op(op, std::move(args), cat(op_.name, "_gradient"));
@@ -104,6 +110,18 @@ Term Gradient::call(std::string_view op, std::vector<NamedArg> args) {
     error_ = std::move(v).error();
   }
   return {*this, op_.output()};
+}
+
+std::vector<Term> Gradient::call_all(std::string_view op, std::vector<NamedArg> args, size_t count) {
+  std::vector<Term> out(count, Term(*this, op_.output()));
+  if (error_) return out;
+  auto made = builder_.append({op, std::move(args), cat(op_.name, "_gradient")});
+  if (!made.ok()) {
+    error_ = std::move(made).error();
+    return out;
+  }
+  for (size_t i = 0; i < count; i++) out[i] = Term(*this, (*made)->output(i));
+  return out;
 }
 
 Term Gradient::fill(const Shape& shape, double value) {

@@ -51,7 +51,11 @@ class Gradient {
   /// Sets the gradient of an input. It is summed over the axes along which the input was broadcast, or repeated where
   /// it has fewer elements than the input. Does nothing if the gradient is not asked for.
   void set(std::string_view param, Term gradient, size_t i = 0);
+  /// Adds to a gradient that may be set.
+  void add(std::string_view param, Term gradient, size_t i = 0);
 
+  /// Appends an operation with `count` outputs.
+  std::vector<Term> call_all(std::string_view op, std::vector<NamedArg> args, size_t count);
   /// Appends an operation with one output.
   Term call(std::string_view op, std::vector<NamedArg> args);
   /// A tensor of the element type of output 0, all of whose elements are `value`.

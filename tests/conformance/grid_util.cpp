@@ -43,7 +43,8 @@ constexpr int64_t kMaxElements = 20'000;  // elements per result
 constexpr int64_t kMaxHint = 16;
 
 constexpr std::string_view kSumsOfProducts[] = {"conv", "conv_transpose", "einsum", "linear", "matmul"};
-constexpr std::string_view kRecurrent[] = {"gru", "lstm", "rnn"};
+constexpr std::string_view kRecurrent[] = {
+    "gru", "lstm", "rnn", "moka_gru_gradient", "moka_lstm_gradient", "moka_rnn_gradient"};
 constexpr std::string_view kPadded[] = {"conv", "conv_transpose", "conv_quantized"};
 
 template <class List>

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ops/common/common.h"
-#include "ops/common/recurrent.h"
+#include "ops/common/recurrent_gradient.h"
 #include "ops/common/runs.h"
 
 namespace moka::ops {
@@ -70,6 +70,33 @@ Status gru_reference(const OpCall& call, std::span<const TensorView> out) {
   });
 }
 
+void gru_gradient(Gradient& g) {
+  const auto direction = g.take(direction_of(g.known(), false));
+  const bool after = has_reset_after(g.known()) && g.flag("reset_after");
+  if (g.has_failed() || set_without_steps(g)) return;
+  const bool has_input_bias = has_reset_after(g.known()) && g.has("input_bias");
+  RecurrentDirection d(g, "", direction == Direction::reverse, -1);
+  std::vector<NamedArg> args = d.args(has_input_bias ? "input_bias" : "");
+  for (const char* p : {"recurrent_activation", "activation"}) args.emplace_back(p, std::string(g.text(p)));
+  if (g.has("bias")) args.emplace_back("bias", g.in("bias").value());
+  args.emplace_back("reset_after", after);
+  const std::vector<Term> made = g.call_all("moka_gru_gradient", std::move(args), 5);
+  if (g.has_failed()) return;
+  const Term gates = made[0], products = made[1], before = made[3], kept = made[4];
+  if (g.wants("x")) g.set("x", d.dx(gates));
+  d.set_input_weights(gates);
+  if (has_input_bias) d.set_bias("input_bias", gates);
+  d.set_bias("bias", products);
+  set_initial(g, "initial_h", made[2]);
+  if (!g.wants("weight_hh")) return;
+  if (after) return g.set("weight_hh", d.outer(products, before));
+  std::vector<Value*> parts;
+  for (int i = 0; i < 3; i++)
+    parts.push_back(
+        d.outer(part_of_axis(products, 2, i * d.hidden(), (i + 1) * d.hidden()), i == 1 ? kept : before).value());
+  g.set("weight_hh", g.call("concat", {{"values", std::move(parts)}, {"axis", 0}}));
+}
+
 }  // namespace
 
 OpDef define_gru() {
@@ -84,6 +111,7 @@ OpDef define_gru() {
       .or_else(Tensor::text("tanh"))
       .infer(infer_gru)
       .reference(gru_reference)
+      .gradient(gru_gradient)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kF16F32); })
       .at(Opset::ios18,
           [](OpVersion& v) {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "ops/common/common.h"
-#include "ops/common/recurrent.h"
+#include "ops/common/recurrent_gradient.h"
 #include "ops/common/runs.h"
 
 namespace moka::ops {
@@ -119,6 +119,39 @@ Status lstm_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+/// Each direction goes backwards on its own. They share x and parts of the states.
+void lstm_gradient(Gradient& g) {
+  const auto direction = g.take(direction_of(g.known(), true));
+  if (g.has_failed() || set_without_steps(g)) return;
+  const bool both = direction == Direction::bidirectional;
+  const int64_t hidden = g.op().input("weight_hh")->type.shape()[1];
+  std::vector<Value*> initial_h, initial_c;
+  for (int k = 0; k < (both ? 2 : 1); k++) {
+    RecurrentDirection d(g, k == 0 ? "" : "_back", direction == Direction::reverse || k == 1, both ? k * hidden : -1);
+    std::vector<NamedArg> args = d.args("bias");
+    args.emplace_back("initial_c", d.initial("initial_c").value());
+    args.emplace_back("dc", d.state(g.dy(2)).value());
+    for (const char* p : {"recurrent_activation", "cell_activation", "activation"})
+      args.emplace_back(p, std::string(g.text(p)));
+    if (g.has("clip")) args.emplace_back("clip", g.scalar(g.number("clip")));
+    if (g.has(d.name("peephole"))) args.emplace_back("peephole", g.in(d.name("peephole")).value());
+    const std::vector<Term> made = g.call_all("moka_lstm_gradient", std::move(args), 5);
+    if (g.has_failed()) return;
+    if (g.wants("x")) g.add("x", d.dx(made[0]));
+    d.set_input_weights(made[0]);
+    if (g.wants(d.name("weight_hh"))) g.set(d.name("weight_hh"), d.outer(made[0], made[4]));
+    d.set_bias("bias", made[0]);
+    if (g.wants(d.name("peephole"))) g.set(d.name("peephole"), made[3]);
+    initial_h.push_back(made[1].value());
+    initial_c.push_back(made[2].value());
+  }
+  const auto joined = [&](std::vector<Value*>& parts) {
+    return both ? g.call("concat", {{"values", parts}, {"axis", 1}}) : Term(g, parts[0]);
+  };
+  if (g.wants("initial_h")) set_initial(g, "initial_h", joined(initial_h));
+  if (g.wants("initial_c")) set_initial(g, "initial_c", joined(initial_c));
+}
+
 }  // namespace
 
 OpDef define_lstm() {
@@ -161,6 +194,7 @@ OpDef define_lstm() {
       .optional()
       .infer(infer_lstm)
       .reference(lstm_reference)
+      .gradient(lstm_gradient)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kF16F32); })
       .note(kGateNote.text, kGateNote.evidence)
       .note(kOrderNote.text, kOrderNote.evidence)

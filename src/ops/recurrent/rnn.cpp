@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ops/common/common.h"
-#include "ops/common/recurrent.h"
+#include "ops/common/recurrent_gradient.h"
 #include "ops/common/runs.h"
 
 namespace moka::ops {
@@ -35,6 +35,21 @@ Status rnn_reference(const OpCall& call, std::span<const TensorView> out) {
   });
 }
 
+void rnn_gradient(Gradient& g) {
+  const auto direction = g.take(direction_of(g.known(), false));
+  if (g.has_failed() || set_without_steps(g)) return;
+  RecurrentDirection d(g, "", direction == Direction::reverse, -1);
+  std::vector<NamedArg> args = d.args("bias");
+  args.emplace_back("activation", std::string(g.text("activation")));
+  const std::vector<Term> made = g.call_all("moka_rnn_gradient", std::move(args), 3);
+  if (g.has_failed()) return;
+  if (g.wants("x")) g.set("x", d.dx(made[0]));
+  d.set_input_weights(made[0]);
+  if (g.wants("weight_hh")) g.set("weight_hh", d.outer(made[0], made[2]));
+  d.set_bias("bias", made[0]);
+  set_initial(g, "initial_h", made[1]);
+}
+
 }  // namespace
 
 OpDef define_rnn() {
@@ -46,6 +61,7 @@ OpDef define_rnn() {
       .or_else(Tensor::text("tanh"))
       .infer(infer_rnn)
       .reference(rnn_reference)
+      .gradient(rnn_gradient)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kF16F32); })
       .note(kGateNote.text, kGateNote.evidence)
       .note(kOrderNote.text, kOrderNote.evidence)

@@ -48,6 +48,14 @@ void pick_gradient(Gradient& g, std::string_view comparison) {
   if (g.wants("y")) g.set("y", select(compare(comparison, y, x), g.dy(), select(is_equal, half, 0.0)));
 }
 
+Term product_of_others(Term x, const std::function<Term(Term x, bool is_product)>& combine) {
+  Gradient& g = x.gradient();
+  const Term is_zero = compare("equal", x, 0.0);
+  const Term counts = g.cast(is_zero, x.value()->type.dtype()), factors = select(is_zero, 1.0, x);
+  const Term product = combine(factors, true);
+  return select(compare("equal", combine(counts, false) - counts, 0.0), product / factors, 0.0);
+}
+
 void normalization_gradient(Gradient& g, const Ints& axes, const Ints& affine_axes) {
   const Term x = g.x();
   const auto mean = [&](Term t) {
@@ -130,15 +138,41 @@ void resize_gradient(Gradient& g) {
   g.set("x", g.call("matmul", {{"x", rows}, {"y", half.value()}, {"transpose_x", true}}));
 }
 
-Term nearest_index(Gradient& g, std::string_view param, int64_t size) {
+namespace {
+
+Term nearest_below(Gradient& g, std::string_view param, const Constant& size, const Constant& last) {
   const Term i = g.cast(g.in(param), DType::int32);
+  const Constant zero(Tensor::scalar_i64(DType::int32, 0));
+  const Term from_end = g.call("add", {{"x", i.value()}, {"y", size}});
+  const Term is_from_end = g.call("less", {{"x", i.value()}, {"y", zero}});
+  const Term front = g.call("select", {{"cond", is_from_end.value()}, {"a", from_end.value()}, {"b", i.value()}});
+  const Term least = g.call("maximum", {{"x", front.value()}, {"y", zero}});
+  return g.call("minimum", {{"x", least.value()}, {"y", last}});
+}
+
+}  // namespace
+
+Term nearest_index(Gradient& g, std::string_view param, int64_t size) {
+  return nearest_below(g, param, Constant(Tensor::scalar_i64(DType::int32, size)),
+                       Constant(Tensor::scalar_i64(DType::int32, size - 1)));
+}
+
+Term nearest_indices(Gradient& g, std::string_view param, const Ints& sizes) {
+  Ints last;
+  for (const int64_t s : sizes) last.push_back(s - 1);
+  return nearest_below(g, param, Constant(Tensor::i32(sizes.span())), Constant(Tensor::i32(last.span())));
+}
+
+Tensor int32s(Gradient& g, const Shape& shape, const std::function<int64_t(int64_t)>& at) {
+  Tensor t = g.take(Tensor::zeros(DType::int32, shape));
+  for (int64_t i = 0; i < t.count(); i++) store_i64(t.view(), i, at(i));
+  return t;
+}
+
+Term counted(Gradient& g, const Shape& shape) {
   const auto number = [](int64_t n) { return Constant(Tensor::scalar_i64(DType::int32, n)); };
-  const Term from_end = g.call("add", {{"x", i.value()}, {"y", number(size)}});
-  const Term front = g.call("select", {{"cond", g.call("less", {{"x", i.value()}, {"y", number(0)}}).value()},
-                                       {"a", from_end.value()},
-                                       {"b", i.value()}});
-  const Term least = g.call("maximum", {{"x", front.value()}, {"y", number(0)}});
-  return g.call("minimum", {{"x", least.value()}, {"y", number(size - 1)}});
+  return g.reshape(g.call("range_1d", {{"start", number(0)}, {"end", number(shape.count())}, {"step", number(1)}}),
+                   shape);
 }
 
 }  // namespace moka::ops

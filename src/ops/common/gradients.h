@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "ir/gradient.h"
@@ -24,6 +25,10 @@ void extremum_gradient(ir::Gradient& g);
 /// ones get half each.
 void pick_gradient(ir::Gradient& g, std::string_view comparison);
 
+/// For each element the product of the others of its group, also where some are 0. `combine` gives each element the sum
+/// of its group, or the product.
+ir::Term product_of_others(ir::Term x, const std::function<ir::Term(ir::Term x, bool is_product)>& combine);
+
 /// The gradient of a normalization over `axes` with gamma and beta of the shape of `affine_axes`.
 void normalization_gradient(ir::Gradient& g, const ir::Ints& axes, const ir::Ints& affine_axes);
 
@@ -40,5 +45,11 @@ void resize_gradient(ir::Gradient& g);
 
 /// Indices as gathering reads them: from the front, within [0, size).
 ir::Term nearest_index(ir::Gradient& g, std::string_view param, int64_t size);
+/// The same for index vectors, whose components have these sizes.
+ir::Term nearest_indices(ir::Gradient& g, std::string_view param, const ir::Ints& sizes);
+/// 0, 1, 2, ... of int32 in this shape.
+ir::Term counted(ir::Gradient& g, const ir::Shape& shape);
+/// int32 numbers that are known.
+ir::Tensor int32s(ir::Gradient& g, const ir::Shape& shape, const std::function<int64_t(int64_t)>& at);
 
 }  // namespace moka::ops

@@ -116,10 +116,12 @@ OpBuilder gather_builder(std::string name, std::string doc, bool has_axis, bool 
   return b;
 }
 
-OpDef scatter_op(std::string name, std::string doc, bool has_axis, InferFn infer, ReferenceFn reference) {
+OpDef scatter_op(std::string name, std::string doc, bool has_axis, InferFn infer, ReferenceFn reference,
+                 GradientFn gradient) {
   OpBuilder b(std::move(name), std::move(doc));
   b.type_var("T", kNumbers15).in("data", "T").in("indices", kI32).in("updates", "T");
   if (has_axis) add_axis(b);
+  b.gradient(std::move(gradient));
   return b.constant("mode", kString)
       .one_of({"add", "div", "max", "min", "mul", "sub", "update"})
       .or_else(Tensor::text("add"))

@@ -63,7 +63,8 @@ void combine_elements(Combine rule, const TensorView& dst, int64_t to, const Ten
 OpBuilder gather_builder(std::string name, std::string doc, bool has_axis, bool has_batches, InferFn infer,
                          ReferenceFn reference);
 /// An operation that scatters `updates` into `data` at `indices`. `has_axis` adds the parameter axis.
-OpDef scatter_op(std::string name, std::string doc, bool has_axis, InferFn infer, ReferenceFn reference);
+OpDef scatter_op(std::string name, std::string doc, bool has_axis, InferFn infer, ReferenceFn reference,
+                 GradientFn gradient);
 /// The operands and settings of a scatter at run time.
 struct ScatterCall {
   const TensorView &data, &indices, &updates;

@@ -244,13 +244,17 @@ void einsum_gradient(Gradient& g) {
   for (size_t i = 0; i < 2; i++) {
     if (!g.wants("values", i)) continue;
     const std::string &to = terms[i], &other = terms[1 - i];
-    for (size_t k = 0; k < to.size(); k++) {
-      if (terms[2].find(to[k]) == std::string::npos && other.find(to[k]) == std::string::npos)
-        return g.fail(fail(ErrorCode::unsupported, "no gradient of ", equation, ", which sums ", to[k], " alone"));
-    }
+    // Letters of this operand alone are summed. All their elements get the same gradient.
+    std::string shared;
+    for (const char c : to)
+      if (terms[2].find(c) != std::string::npos || other.find(c) != std::string::npos) shared += c;
     const Term d = g.call("einsum", {{"values", std::vector<Value*>{g.dy().value(), g.in("values", 1 - i).value()}},
-                                     {"equation", terms[2] + "," + other + "->" + to}});
-    g.set("values", d, i);
+                                     {"equation", terms[2] + "," + other + "->" + shared}});
+    if (g.has_failed()) return;
+    Shape repeated = d.shape();
+    for (size_t k = 0; k < to.size(); k++)
+      if (shared.find(to[k]) == std::string::npos) repeated.insert(static_cast<int>(k), 1);
+    g.set("values", g.reshape(d, repeated), i);
   }
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/gradient.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
@@ -41,6 +42,31 @@ Status local_response_norm_reference(const OpCall& call, std::span<const TensorV
   return {};
 }
 
+/// Sums over neighboring channels are products with a matrix of zeros and ones.
+void local_response_norm_gradient(Gradient& g) {
+  const Shape& shape = g.x().shape();
+  const int axis = shape.rank() - 3;
+  const int64_t channels = shape[axis], size = g.integer("size");
+  if (shape.count() == 0) return g.set("x", g.dy());
+  const Shape planes{shape.count(0, axis), channels, shape.count(axis + 1, axis + 3)};
+  Tensor windows = g.take(Tensor::zeros(g.y().value()->type.dtype(), {channels, channels}));
+  for (int64_t c = 0; c < channels && !g.has_failed(); c++)
+    for (int64_t k = 0; k < channels; k++)
+      if (k >= c - size / 2 && k <= c + (size - 1) / 2) store_f64(windows.view(), c * channels + k, 1);
+  const double alpha = g.number("alpha") / static_cast<double>(size), beta = g.number("beta");
+  const auto product = [&](bool transposed, Term of) {
+    return g.call("matmul", {{"x", windows}, {"y", of.value()}, {"transpose_x", transposed}});
+  };
+  const auto power = [&](Term base, double exponent) {
+    return g.call("pow", {{"x", base.value()}, {"y", g.scalar(exponent)}});
+  };
+  const Term x = g.reshape(g.x(), planes), dy = g.reshape(g.dy(), planes);
+  const Term base = product(false, square(x)) * alpha + g.number("k");
+  const Term direct = power(base, -beta) * dy;
+  const Term others = product(true, power(base, -beta - 1) * dy * x) * x * (2 * alpha * beta);
+  g.set("x", g.reshape(direct - others, shape));
+}
+
 }  // namespace
 
 OpDef define_local_response_norm() {
@@ -58,6 +84,7 @@ OpDef define_local_response_norm() {
       .or_else(Tensor::scalar(DType::fp32, 1))
       .infer(infer_local_response_norm)
       .reference(local_response_norm_reference)
+      .gradient(local_response_norm_gradient)
       .at(Opset::ios17,
           [](OpVersion& v) {
             own_float_type(v, {"alpha", "beta", "k"});

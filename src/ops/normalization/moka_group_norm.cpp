@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ops/common/channels.h"
+#include "ops/common/gradients.h"
 #include "ops/common/normalization.h"
 #include "ops/common/unary.h"
 
@@ -44,6 +45,26 @@ Status moka_group_norm_reference(const OpCall& call, std::span<const TensorView>
   return {};
 }
 
+void moka_group_norm_gradient(Gradient& g) {
+  const Shape& shape = g.x().shape();
+  const int64_t groups = g.integer("groups"), channels = shape[1];
+  if (shape.count() == 0) return g.set("x", g.dy());
+  const Shape split{shape[0], groups, channels / groups, shape.count(2, shape.rank())};
+  const auto mean = [&](Term t) {
+    return g.call("reduce_mean", {{"x", t.value()}, {"axes", Ints{2, 3}}, {"keep_dims", true}});
+  };
+  const Term x = g.reshape(g.x(), split), centered = x - mean(x);
+  const Term inverse =
+      g.call("rsqrt", {{"x", mean(square(centered)).value()}, {"epsilon", g.scalar(g.number("epsilon"))}});
+  const Term normal = centered * inverse;
+  if (g.wants("x")) {
+    const Term scaled = g.has("gamma") ? g.dy() * channel_wise(g, "gamma") : g.dy(), dy = g.reshape(scaled, split);
+    g.set("x", g.reshape(inverse * (dy - mean(dy) - normal * mean(dy * normal)), shape));
+  }
+  if (g.wants("gamma")) g.set("gamma", sum_but_channels(g, g.dy() * g.reshape(normal, shape)));
+  if (g.wants("beta")) g.set("beta", sum_but_channels(g, g.dy()));
+}
+
 }  // namespace
 
 OpDef define_moka_group_norm() {
@@ -54,6 +75,7 @@ OpDef define_moka_group_norm() {
   b.type_var("T", kF16F32).in("x", "T").constant("groups", kI32);
   return finish_norm(b, infer_moka_group_norm, moka_group_norm_reference)
       .note("The variance is the population's. A single element gives beta.", "torch.nn.functional.group_norm")
+      .gradient(moka_group_norm_gradient)
       .build();
 }
 

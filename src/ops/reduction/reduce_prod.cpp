@@ -1,3 +1,4 @@
+#include "ops/common/gradients.h"
 #include "ops/common/reduction.h"
 
 namespace moka::ops {
@@ -17,8 +18,18 @@ struct Product {
   };
 };
 
+void reduce_prod_gradient(Gradient& g) {
+  const Ints axes = g.take(reduced_axes(g.known(), g.x().rank()));
+  g.set("x", reduced(g, g.dy()) * product_of_others(g.x(), [&](Term t, bool is_product) {
+               if (is_product) return reduced(g, g.again(t));
+               return g.sum(t, axes, true);
+             }));
+}
+
 }  // namespace
 
-OpDef define_reduce_prod() { return reduction<Product>("reduce_prod", "Product over axes; integers wrap.").build(); }
+OpDef define_reduce_prod() {
+  return reduction<Product>("reduce_prod", "Product over axes; integers wrap.").gradient(reduce_prod_gradient).build();
+}
 
 }  // namespace moka::ops

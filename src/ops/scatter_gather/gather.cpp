@@ -51,9 +51,29 @@ Status gather_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+/// Batches become components of index vectors: the positions [batches, n] along the axis are added into
+/// [batches, size, others].
+void batched_gradient(Gradient& g, int axis) {
+  const int batch = g.take(batch_dims_of(g.known())), rank = g.x().rank();
+  const Shape x = g.x().shape(), indices = g.op().input("indices")->type.shape();
+  if (g.y().shape().count() == 0) return g.set("x", g.fill(x, 0));
+  const int64_t batches = x.count(0, batch), middle = x.count(batch, axis), size = x[axis],
+                after = x.count(axis + 1, rank), n = indices.count(batch, indices.rank());
+  const Term at = g.reshape(nearest_index(g, "indices", size), {batches, n, 1});
+  const Tensor numbers = int32s(g, {batches, n, 1}, [&](int64_t i) { return i / n; });
+  Value* before = g.call("identity", {{"x", numbers}}).value();
+  const Term places = g.call("concat", {{"values", std::vector<Value*>{before, at.value()}}, {"axis", 2}});
+  const Term dy = g.transpose(g.reshape(g.dy(), {batches, middle, n, after}), {0, 2, 1, 3});
+  const Term sums = g.call("scatter_nd", {{"data", g.fill({batches, size, middle, after}, 0).value()},
+                                          {"indices", places.value()},
+                                          {"updates", dy.value()},
+                                          {"mode", "add"}});
+  g.set("x", g.reshape(g.transpose(sums, {0, 2, 1, 3}), x));
+}
+
 void gather_gradient(Gradient& g) {
   const int rank = g.x().rank(), axis = static_cast<int>((g.integer("axis") + rank) % rank);
-  if (g.take(batch_dims_of(g.known())) != 0) return g.fail(fail(ErrorCode::unsupported, "no gradient with batch_dims"));
+  if (g.take(batch_dims_of(g.known())) != 0) return batched_gradient(g, axis);
   g.set("x", g.call("scatter", {{"data", g.fill(g.x().shape(), 0).value()},
                                 {"indices", nearest_index(g, "indices", g.x().shape()[axis]).value()},
                                 {"updates", g.dy().value()},

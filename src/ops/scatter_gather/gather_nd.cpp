@@ -1,4 +1,5 @@
 #include "ops/common/common.h"
+#include "ops/common/gradients.h"
 #include "ops/common/indexing.h"
 #include "ops/common/shapes.h"
 
@@ -55,6 +56,31 @@ Status gather_nd_reference(const OpCall& call, std::span<const TensorView> out) 
   return {};
 }
 
+/// Batch dimensions become components of the index vectors.
+void gather_nd_gradient(Gradient& g) {
+  const int batch = g.take(batch_dims_of(g.known()));
+  const Shape x = g.x().shape(), shape = g.op().input("indices")->type.shape();
+  const int last = shape.rank() - 1;
+  Ints sizes;
+  for (int i = 0; i < shape[last]; i++) sizes.push_back(x[batch + i]);
+  if (g.y().shape().count() == 0) return g.set("x", g.fill(x, 0));
+  Term indices = nearest_indices(g, "indices", sizes);
+  if (batch > 0) {
+    Shape numbers = shape;
+    numbers[last] = batch;
+    const Tensor place = int32s(g, numbers, [&](int64_t i) {
+      const int k = static_cast<int>(i % batch);
+      return i / batch / shape.count(k + 1, last) % shape[k];
+    });
+    Value* before = g.call("identity", {{"x", place}}).value();
+    indices = g.call("concat", {{"values", std::vector<Value*>{before, indices.value()}}, {"axis", last}});
+  }
+  g.set("x", g.call("scatter_nd", {{"data", g.fill(x, 0).value()},
+                                   {"indices", indices.value()},
+                                   {"updates", g.dy().value()},
+                                   {"mode", "add"}}));
+}
+
 }  // namespace
 
 OpDef define_gather_nd() {
@@ -62,6 +88,7 @@ OpDef define_gather_nd() {
              "gather_nd",
              "For each index vector along the last axis of `indices`, the element or slice of x that it addresses.",
              false, true, infer_gather_nd, gather_nd_reference)
+      .gradient(gather_nd_gradient)
       .build();
 }
 

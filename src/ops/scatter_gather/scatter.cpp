@@ -1,5 +1,6 @@
 #include "ops/common/common.h"
 #include "ops/common/indexing.h"
+#include "ops/common/scatter_gradient.h"
 #include "ops/common/shapes.h"
 
 namespace moka::ops {
@@ -39,6 +40,8 @@ Status scatter_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void scatter_gradient(Gradient& g) { gradient_of_scatter(g, "gather"); }
+
 }  // namespace
 
 OpDef define_scatter() {
@@ -46,7 +49,7 @@ OpDef define_scatter() {
                     "Combines the slices of data at the indices along an axis with the slices of `updates`, in "
                     "order. Indices outside, since iOS17 also negative ones, are ignored unless "
                     "validate_indices forbids them.",
-                    true, infer_scatter, scatter_reference);
+                    true, infer_scatter, scatter_reference, scatter_gradient);
 }
 
 }  // namespace moka::ops

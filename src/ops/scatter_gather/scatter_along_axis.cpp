@@ -1,5 +1,6 @@
 #include "ops/common/common.h"
 #include "ops/common/indexing.h"
+#include "ops/common/scatter_gradient.h"
 #include "ops/common/shapes.h"
 
 namespace moka::ops {
@@ -46,6 +47,8 @@ Status scatter_along_axis_reference(const OpCall& call, std::span<const TensorVi
   return {};
 }
 
+void scatter_along_axis_gradient(Gradient& g) { gradient_of_scatter(g, "gather_along_axis"); }
+
 }  // namespace
 
 OpDef define_scatter_along_axis() {
@@ -54,7 +57,7 @@ OpDef define_scatter_along_axis() {
       "Combines the element of data at each index along the axis, and at the update's own "
       "position along the others, with the update, in order. Indices outside, since iOS17 also negative ones, "
       "are ignored unless validate_indices forbids them.",
-      true, infer_scatter_along_axis, scatter_along_axis_reference);
+      true, infer_scatter_along_axis, scatter_along_axis_reference, scatter_along_axis_gradient);
 }
 
 }  // namespace moka::ops

@@ -1,5 +1,6 @@
 #include "ops/common/common.h"
 #include "ops/common/indexing.h"
+#include "ops/common/scatter_gradient.h"
 #include "ops/common/shapes.h"
 
 namespace moka::ops {
@@ -48,6 +49,8 @@ Status scatter_nd_reference(const OpCall& call, std::span<const TensorView> out)
   return {};
 }
 
+void scatter_nd_gradient(Gradient& g) { gradient_of_scatter(g, "gather_nd"); }
+
 }  // namespace
 
 OpDef define_scatter_nd() {
@@ -55,7 +58,7 @@ OpDef define_scatter_nd() {
       "scatter_nd",
       "Combines the element or slice of data that each index vector addresses with its update, in order. "
       "Indices outside, since iOS17 also negative ones, are ignored unless validate_indices forbids them.",
-      false, infer_scatter_nd, scatter_nd_reference);
+      false, infer_scatter_nd, scatter_nd_reference, scatter_nd_gradient);
 }
 
 }  // namespace moka::ops

@@ -44,18 +44,14 @@ Status tile_reference(const OpCall& call, std::span<const TensorView> out) {
 void tile_gradient(Gradient& g) {
   const Shape &x = g.x().shape(), &y = g.y().shape();
   if (x.count() == 0 || y.count() == 0) return g.set("x", g.fill(x, 0));
-  Shape pairs;
-  Ints repeated;
+  Term dy = g.dy();
+  int64_t before = 1, after = y.count();
   for (int i = 0; i < x.rank(); i++) {
-    if (y[i] != x[i]) {
-      if (pairs.rank() + x.rank() - i + 1 > kMaxRank)
-        return g.fail(fail(ErrorCode::unsupported, "no gradient of so many repeated axes"));
-      repeated.push_back(pairs.rank());
-      pairs.push_back(y[i] / x[i]);
-    }
-    pairs.push_back(x[i]);
+    after /= y[i];
+    if (y[i] != x[i]) dy = g.sum(g.reshape(dy, {before, y[i] / x[i], x[i], after}), {1}, false);
+    before *= x[i];
   }
-  g.set("x", g.sum(g.reshape(g.dy(), pairs), repeated, false));
+  g.set("x", g.reshape(dy, x));
 }
 
 }  // namespace

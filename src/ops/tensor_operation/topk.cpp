@@ -48,9 +48,19 @@ Status topk_reference(const OpCall& call, std::span<const TensorView> out) {
 
 void topk_gradient(Gradient& g) {
   const int rank = g.x().rank(), axis = static_cast<int>((g.integer("axis") + rank) % rank);
-  if (g.op().output_count() < 2) return g.fail(fail(ErrorCode::unsupported, "no gradient without the indices"));
+  Term indices = g.y();
+  if (g.op().output_count() > 1)
+    indices = g.y(1);
+  else
+    indices = g.call_all("topk",
+                         {{"x", g.x().value()},
+                          {"k", static_cast<int>(g.integer("k"))},
+                          {"axis", axis},
+                          {"ascending", g.flag("ascending")},
+                          {"sort", g.flag("sort")}},
+                         2)[1];
   g.set("x", g.call("scatter_along_axis", {{"data", g.fill(g.x().shape(), 0).value()},
-                                           {"indices", g.cast(g.y(1), DType::int32).value()},
+                                           {"indices", g.cast(indices, DType::int32).value()},
                                            {"updates", g.dy().value()},
                                            {"axis", axis},
                                            {"mode", "add"}}));

@@ -1,5 +1,5 @@
-#include "ir/gradient.h"
 #include "ops/common/common.h"
+#include "ops/common/gradients.h"
 #include "ops/common/shapes.h"
 #include "ops/common/slicing.h"
 #include "ops/common/strided.h"
@@ -36,7 +36,14 @@ Status slice_by_index_reference(const OpCall& call, std::span<const TensorView> 
 }
 
 void slice_by_index_gradient(Gradient& g) {
-  if (g.y().rank() == 0) return g.fail(fail(ErrorCode::unsupported, "no gradient of a slice without axes"));
+  if (g.y().rank() == 0) {
+    const Slice slice = g.take(resolve_slice(g.known(), g.x().shape()));
+    const Tensor at = int32s(g, {g.x().rank()}, [&](int64_t i) { return slice.axes[i].start; });
+    return g.set("x", g.call("scatter_nd", {{"data", g.fill(g.x().shape(), 0).value()},
+                                            {"indices", at},
+                                            {"updates", g.dy().value()},
+                                            {"mode", "add"}}));
+  }
   g.set("x", g.again_as("slice_update", {{"x", g.fill(g.x().shape(), 0).value()}, {"update", g.dy().value()}}));
 }
 

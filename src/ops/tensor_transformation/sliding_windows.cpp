@@ -1,4 +1,4 @@
-#include "ops/common/common.h"
+#include "ops/common/gradients.h"
 #include "ops/common/shapes.h"
 #include "ops/common/strided.h"
 
@@ -39,6 +39,17 @@ Status sliding_windows_reference(const OpCall& call, std::span<const TensorView>
   return {};
 }
 
+void sliding_windows_gradient(Gradient& g) {
+  const int rank = g.x().rank(), axis = static_cast<int>((g.integer("axis") + rank) % rank);
+  const int64_t size = g.integer("size"), stride = g.integer("stride");
+  const Tensor from = int32s(g, {g.y().shape()[axis], size}, [&](int64_t i) { return i / size * stride + i % size; });
+  g.set("x", g.call("scatter", {{"data", g.fill(g.x().shape(), 0).value()},
+                                {"indices", from},
+                                {"updates", g.dy().value()},
+                                {"axis", axis},
+                                {"mode", "add"}}));
+}
+
 }  // namespace
 
 OpDef define_sliding_windows() {
@@ -53,6 +64,7 @@ OpDef define_sliding_windows() {
       .infer(infer_sliding_windows)
       .reference(sliding_windows_reference)
       .traits(Trait::moves_data_only)
+      .gradient(sliding_windows_gradient)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kPlain17); })
       .note("There are (n - size) / stride + 1 windows, rounded down. The new axis follows the old one.",
             "coremltools' definition; its type inference")

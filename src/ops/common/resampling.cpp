@@ -38,11 +38,56 @@ Result<ResampleSettings> resample_settings_of(const ir::OpCall& call) {
   return s;
 }
 
+namespace {
+
+double pixel_of(const ResampleSettings& s, double v, double size) {
+  if (s.range == ResampleRange::minus_one_to_one) return s.align ? (v + 1) / 2 * (size - 1) : ((v + 1) * size - 1) / 2;
+  if (s.range == ResampleRange::zero_to_one) return s.align ? v * (size - 1) : v * size - 0.5;
+  return v;
+}
+
+/// The slope of reflected().
+double reflected_slope(double v, double low, double high, int64_t n) {
+  const double span = high - low;
+  if (!(span > 0) || !std::isfinite(v)) return 0;
+  const double away = std::abs(v - low), rest = std::fmod(away, span);
+  const bool back = std::fmod(std::floor(away / span), 2.0) != 0;
+  const double at = back ? high - rest : low + rest;
+  if (at < 0 || at > static_cast<double>(n - 1)) return 0;
+  return back == (v < low) ? 1 : -1;
+}
+
+}  // namespace
+
+double resample_slope(const ResampleSettings& s, double v, int64_t n) {
+  const auto size = static_cast<double>(n);
+  const double p = pixel_of(s, v, size), extent = s.align ? size - 1 : size;
+  const double scale = s.range == ResampleRange::pixels             ? 1
+                       : s.range == ResampleRange::minus_one_to_one ? extent / 2
+                                                                    : extent;
+  switch (s.padding) {
+    case ResamplePadding::constant: return scale;
+    case ResamplePadding::border: return p > 0 && p < size - 1 ? scale : 0;
+    case ResamplePadding::reflection: return scale * reflected_slope(p, 0, size - 1, n);
+    case ResamplePadding::symmetric: return scale * reflected_slope(p, -0.5, size - 0.5, n);
+  }
+  return scale;
+}
+
+ir::OpBuilder& resample_params(ir::OpBuilder& builder) {
+  return builder.constant("sampling_mode", ir::kString)
+      .one_of({"bilinear", "nearest"})
+      .constant("padding_mode", ir::kString)
+      .one_of({"constant", "border", "reflection", "symmetric"})
+      .constant("padding_value", "T")
+      .constant("coordinates_mode", ir::kString)
+      .one_of({"unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"})
+      .constant("align_corners", ir::kBool);
+}
+
 double resample_position(const ResampleSettings& s, double v, int64_t n) {
   const auto size = static_cast<double>(n);
-  double p = v;
-  if (s.range == ResampleRange::minus_one_to_one) p = s.align ? (v + 1) / 2 * (size - 1) : ((v + 1) * size - 1) / 2;
-  if (s.range == ResampleRange::zero_to_one) p = s.align ? v * (size - 1) : v * size - 0.5;
+  const double p = pixel_of(s, v, size);
   switch (s.padding) {
     case ResamplePadding::constant: return p;
     case ResamplePadding::border: return p > 0 ? std::min(p, size - 1) : 0.0;

@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/image_point.h"
 #include "ops/common/ranks.h"
@@ -85,6 +86,39 @@ Status affine_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+/// The positions are products of the matrices with (u, v, 1).
+void affine_gradient(Gradient& g) {
+  const Shape& y = g.y().shape();
+  const int64_t batch = y[0], height = y[2], width = y[3], area = height * width;
+  const bool align = g.flag("align_corners");
+  if (y.count() == 0) return g.set("x", g.fill(g.x().shape(), 0));
+  Tensor places = g.take(Tensor::zeros(g.y().value()->type.dtype(), {area, 3}));
+  for (int64_t i = 0; i < area && !g.has_failed(); ++i) {
+    store_f64(places.view(), 3 * i, from_pixel(i % width, width, align));
+    store_f64(places.view(), 3 * i + 1, from_pixel(i / width, height, align));
+    store_f64(places.view(), 3 * i + 2, 1);
+  }
+  const Term given = g.in("transform_matrix");
+  const int64_t matrices = given.shape()[0];
+  const Term matrix = g.to_shape(g.reshape(given, {matrices, 2, 3}), {batch, 2, 3});
+  const Term at = g.call("matmul", {{"x", places}, {"y", matrix.value()}, {"transpose_y", true}});
+  const std::vector<Term> made = g.call_all("moka_resample_gradient",
+                                            {{"x", g.x().value()},
+                                             {"coordinates", g.reshape(at, {batch, height, width, 2}).value()},
+                                             {"dy", g.dy().value()},
+                                             {"sampling_mode", "bilinear"},
+                                             {"padding_mode", "constant"},
+                                             {"padding_value", g.scalar(0)},
+                                             {"coordinates_mode", "normalized_minus_one_to_one"},
+                                             {"align_corners", align}},
+                                            2);
+  g.set("x", made[0]);
+  if (!g.wants("transform_matrix") || g.has_failed()) return;
+  const Term d = g.reshape(made[1], {batch, area, 2});
+  const Term sums = g.call("matmul", {{"x", d.value()}, {"y", places}, {"transpose_x", true}});
+  g.set("transform_matrix", g.reshape(sums, {batch, 6}));
+}
+
 }  // namespace
 
 OpDef define_affine() {
@@ -104,6 +138,7 @@ OpDef define_affine() {
       .constant("align_corners", kBool)
       .infer(infer_affine)
       .reference(affine_reference)
+      .gradient(affine_gradient)
       .note(
           "sampling_mode bilinear, padding_mode constant, padding_value 0 and coordinates_mode "
           "normalized_minus_one_to_one are the only values that are accepted, in upper or lower case.",

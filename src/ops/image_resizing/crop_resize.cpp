@@ -1,9 +1,10 @@
 #include <cmath>
 
+#include "ops/common/boxes.h"
 #include "ops/common/common.h"
+#include "ops/common/gradients.h"
 #include "ops/common/ranks.h"
 #include "ops/common/runs.h"
-#include "ops/common/sampling.h"
 
 namespace moka::ops {
 
@@ -12,30 +13,10 @@ namespace {
 /// iOS17 introduced boxes [N, 4] and box_indices [N]; earlier versions have roi [N, 1, 4 or 5, 1, 1].
 bool has_boxes(const OpCall& call) { return call.version().since >= Opset::ios17; }
 
-struct BoxMode {
-  bool height_first = true;
-  bool center_size = false;
-};
-
-Result<BoxMode> box_mode(const OpCall& call) {
-  const std::string_view text = MOKA_TRY(call.text("box_coordinate_mode"));
-  if (text == "CORNERS_HEIGHT_FIRST") return BoxMode{true, false};
-  if (text == "CORNERS_WIDTH_FIRST") return BoxMode{false, false};
-  if (text == "CENTER_SIZE_HEIGHT_FIRST") return BoxMode{true, true};
-  if (text == "CENTER_SIZE_WIDTH_FIRST") return BoxMode{false, true};
-  return call.error("box_coordinate_mode",
-                    "CORNERS_HEIGHT_FIRST, CORNERS_WIDTH_FIRST, CENTER_SIZE_HEIGHT_FIRST or CENTER_SIZE_WIDTH_FIRST",
-                    cat("'", text, "'"));
-}
-
 Result<std::vector<Type>> infer_crop_resize(const OpCall& call) {
-  MOKA_TRY(box_mode(call));
-  MOKA_TRY(sampling_of(call));
-  MOKA_TRY(call.number("spatial_scale"));
-  const bool normalized = MOKA_TRY(call.flag("normalized_coordinates"));
+  const bool normalized = MOKA_TRY(box_settings_of(call)).normalized;
+  MOKA_TRY(check_box_sizes(call));
   const int64_t height = MOKA_TRY(call.integer("target_height")), width = MOKA_TRY(call.integer("target_width"));
-  if (height < 1) return call.error("target_height", "1 or more", cat(height));
-  if (width < 1) return call.error("target_width", "1 or more", cat(width));
   const DType dtype = call.dtype("x");
   if (any_unranked(call, {"x"})) return one(Type::unranked(dtype));
   const Shape& x = call.shape("x");
@@ -70,33 +51,11 @@ Result<std::vector<Type>> infer_crop_resize(const OpCall& call) {
   return one(Type::tensor(dtype, {count, x[1], height, width}));
 }
 
-/// The positions of samples along one side of a box.
-struct Side {
-  double start, end;
-  int64_t size;  // the image's size
-  int64_t samples;
-  Sampling mode;
-
-  double at(int64_t i) const {
-    const double g = grid_point(mode, std::abs(end - start) + 1, samples, i);
-    return end >= start ? start + g : start - g;
-  }
-};
-
-/// Whether a position is inside the image, with some tolerance for rounding. NaN is outside.
-bool inside(double at, int64_t size) {
-  constexpr double kSlack = 1e-5;
-  return at >= -kSlack && at <= static_cast<double>(size - 1) + kSlack;
-}
-
 Status crop_resize_reference(const OpCall& call, std::span<const TensorView> out) {
   if (out[0].count() == 0) return {};
   const TensorView& x = call.in("x");
   const TensorView& y = out[0];
-  const BoxMode mode = MOKA_TRY(box_mode(call));
-  const Sampling sampling = MOKA_TRY(sampling_of(call));
-  const bool normalized = MOKA_TRY(call.flag("normalized_coordinates"));
-  const double scale = MOKA_TRY(call.number("spatial_scale"));
+  const BoxSettings settings = MOKA_TRY(box_settings_of(call));
   const double pad = call.version().param_index("pad_value") >= 0 ? MOKA_TRY(call.number("pad_value")) : 0.0;
   const bool boxes_apart = has_boxes(call);
   const TensorView& boxes = call.in(boxes_apart ? "boxes" : "roi");
@@ -110,24 +69,7 @@ Status crop_resize_reference(const OpCall& call, std::span<const TensorView> out
   return with_reader(x, [&](auto read) -> Status {
     for (int64_t n = 0; n < count; ++n) {
       const int64_t first = n * entries + (entries == 5 ? 1 : 0);
-      double v[4];
-      for (int64_t i = 0; i < 4; ++i) v[i] = load_f64(boxes, first + i) * scale;
-      const int at_h = mode.height_first ? 0 : 1, at_w = 1 - at_h;
-      double h0 = v[at_h], w0 = v[at_w], h1 = v[at_h + 2], w1 = v[at_w + 2];
-      if (mode.center_size) {
-        const double half_h = h1 / 2, half_w = w1 / 2;
-        h1 = h0 + half_h;
-        h0 -= half_h;
-        w1 = w0 + half_w;
-        w0 -= half_w;
-      }
-      if (normalized) {
-        h0 *= static_cast<double>(ih - 1);
-        h1 *= static_cast<double>(ih - 1);
-        w0 *= static_cast<double>(iw - 1);
-        w1 *= static_cast<double>(iw - 1);
-      }
-      const Side rows{h0, h1, ih, oh, sampling}, cols{w0, w1, iw, ow, sampling};
+      const auto [rows, cols] = box_sides(settings, boxes, first, x.shape, y.shape);
       int64_t image = 0, images = every_image ? batch : 1;
       if (!every_image) {
         const double index = entries == 5         ? load_f64(boxes, n * entries)
@@ -148,7 +90,7 @@ Status crop_resize_reference(const OpCall& call, std::span<const TensorView> out
             for (int64_t j = 0; j < ow; ++j, ++to) {
               const double pw = cols.at(j);
               double value = pad;
-              if (inside(ph, ih) && inside(pw, iw)) {
+              if (rows.contains(ph) && cols.contains(pw)) {
                 const Tap b = tap_at(pw, iw);
                 const int64_t top = plane + a.low * iw, bottom = plane + a.high * iw;
                 value = mix(mix(read(top + b.low), read(top + b.high), b.part),
@@ -164,31 +106,57 @@ Status crop_resize_reference(const OpCall& call, std::span<const TensorView> out
   });
 }
 
+/// Boxes as iOS17 has them, each of one image: where all boxes are of all images, each box is there once for each.
+void crop_resize_gradient(Gradient& g) {
+  if (g.y().shape().count() == 0) return g.set("x", g.fill(g.x().shape(), 0));
+  const Shape& y = g.y().shape();
+  const int64_t height = y[y.rank() - 2], width = y[y.rank() - 1], channels = y[y.rank() - 3],
+                count = y.count(0, y.rank() - 3), images = g.x().shape()[0];
+  const auto numbered = [&](int64_t divisor) {
+    return g.call("identity", {{"x", int32s(g, {count}, [&](int64_t i) { return i % divisor; })}});
+  };
+  Term boxes = g.x(), indices = g.x();
+  if (has_boxes(g.known())) {
+    boxes = {g, g.op().input("boxes")};
+    indices = g.has("box_indices") ? g.cast({g, g.op().input("box_indices")}, DType::int32) : numbered(count);
+  } else {
+    const Term roi = {g, g.op().input("roi")};
+    const int64_t n = roi.shape()[0], entries = roi.shape()[2];
+    const Term rows = g.reshape(roi, {n, 1, entries});
+    if (entries == 5) {
+      boxes = g.call("slice_by_index", {{"x", rows.value()}, {"begin", Ints{0, 0, 1}}, {"end", Ints{n, 1, 5}}});
+      const Term first =
+          g.call("slice_by_index", {{"x", rows.value()}, {"begin", Ints{0, 0, 0}}, {"end", Ints{n, 1, 1}}});
+      indices = g.reshape(g.cast(first, DType::int32), {count});
+    } else {
+      boxes = g.call("tile", {{"x", rows.value()}, {"reps", Ints{1, images, 1}}});
+      indices = numbered(images);
+    }
+    boxes = g.reshape(boxes, {count, 4});
+  }
+  std::vector<NamedArg> args{{"x", g.x().value()},
+                             {"boxes", boxes.value()},
+                             {"box_indices", indices.value()},
+                             {"dy", g.reshape(g.dy(), {count, channels, height, width}).value()},
+                             {"target_height", static_cast<int>(height)},
+                             {"target_width", static_cast<int>(width)},
+                             {"normalized_coordinates", g.flag("normalized_coordinates")},
+                             {"spatial_scale", static_cast<float>(g.number("spatial_scale"))}};
+  for (const char* p : {"box_coordinate_mode", "sampling_mode"}) args.emplace_back(p, std::string(g.text(p)));
+  g.set("x", g.call("moka_crop_resize_gradient", std::move(args)));
+}
+
 }  // namespace
 
 OpDef define_crop_resize() {
-  return OpBuilder("crop_resize",
-                   "Resizes boxes of images bilinearly to one size. Samples outside the image are pad_value (0 before "
-                   "ios16).")
-      .type_var("T", kF16F32)
-      .in("x", "T")
-      .in("roi", "T")
-      .constant("target_height", kI32)
-      .or_else(Tensor::scalar_i64(DType::int32, 1))
-      .constant("target_width", kI32)
-      .or_else(Tensor::scalar_i64(DType::int32, 1))
-      .constant("normalized_coordinates", kBool)
-      .or_else(Tensor::boolean(false))
-      .constant("spatial_scale", only(DType::fp32))
-      .or_else(Tensor::scalar(DType::fp32, 1))
-      .constant("box_coordinate_mode", kString)
-      .one_of({"CORNERS_HEIGHT_FIRST", "CORNERS_WIDTH_FIRST", "CENTER_SIZE_HEIGHT_FIRST", "CENTER_SIZE_WIDTH_FIRST"})
-      .or_else(Tensor::text("CORNERS_HEIGHT_FIRST"))
-      .constant("sampling_mode", kString)
-      .one_of({"DEFAULT", "STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "OFFSET_CORNERS", "UNALIGN_CORNERS"})
-      .or_else(Tensor::text("DEFAULT"))
+  OpBuilder b("crop_resize",
+              "Resizes boxes of images bilinearly to one size. Samples outside the image are pad_value (0 before "
+              "ios16).");
+  b.type_var("T", kF16F32).in("x", "T").in("roi", "T");
+  return box_params(b)
       .infer(infer_crop_resize)
       .reference(crop_resize_reference)
+      .gradient(crop_resize_gradient)
       .at(Opset::ios16,
           [](OpVersion& v) {
             ParamDef p;

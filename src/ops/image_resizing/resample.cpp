@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ir/gradient.h"
 #include "ops/common/common.h"
 #include "ops/common/image_point.h"
 #include "ops/common/ranks.h"
@@ -53,27 +54,32 @@ Status resample_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+void resample_gradient(Gradient& g) {
+  Term coordinates{g, g.op().input("coordinates")};
+  if (!is_float(coordinates.value()->type.dtype())) coordinates = g.cast(coordinates, DType::fp32);
+  std::vector<NamedArg> args{{"x", g.x().value()},
+                             {"coordinates", coordinates.value()},
+                             {"dy", g.dy().value()},
+                             {"padding_value", g.scalar(g.number("padding_value"))},
+                             {"align_corners", g.flag("align_corners")}};
+  for (const char* p : {"sampling_mode", "padding_mode", "coordinates_mode"})
+    args.emplace_back(p, std::string(g.text(p)));
+  const std::vector<Term> made = g.call_all("moka_resample_gradient", std::move(args), 2);
+  g.set("x", made[0]);
+  g.set("coordinates", made[1]);
+}
+
 }  // namespace
 
 OpDef define_resample() {
-  return OpBuilder(
-             "resample",
-             "Samples images at given (x, y) positions; outside, the image is padded with a value, its border, or its "
-             "reflection without (reflection) or with (symmetric) the border.")
-      .type_var("T", kF16F32)
-      .type_var("U", any_of(DType::int32, DType::fp32))
-      .in("x", "T")
-      .in("coordinates", "U")
-      .constant("sampling_mode", kString)
-      .one_of({"bilinear", "nearest"})
-      .constant("padding_mode", kString)
-      .one_of({"constant", "border", "reflection", "symmetric"})
-      .constant("padding_value", "T")
-      .constant("coordinates_mode", kString)
-      .one_of({"unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"})
-      .constant("align_corners", kBool)
+  OpBuilder b("resample",
+              "Samples images at given (x, y) positions; outside, the image is padded with a value, its border, or its "
+              "reflection without (reflection) or with (symmetric) the border.");
+  b.type_var("T", kF16F32).type_var("U", any_of(DType::int32, DType::fp32)).in("x", "T").in("coordinates", "U");
+  return resample_params(b)
       .infer(infer_resample)
       .reference(resample_reference)
+      .gradient(resample_gradient)
       .at(Opset::ios16, [](OpVersion& v) { v.set_domain("U", any_of(DType::int32, DType::fp16, DType::fp32)); })
       .at(Opset::ios17,
           [](OpVersion& v) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/common/common.h"
+#include "ops/common/gradients.h"
 #include "ops/common/ranks.h"
 #include "ops/common/runs.h"
 #include "ops/common/sampling.h"
@@ -130,6 +131,35 @@ Status resize_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+/// Each resized axis is a product with a matrix.
+void resize_gradient_along_axes(Gradient& g) {
+  const bool linear = g.take(is_linear(g.known()));
+  const Sampling mode = g.take(sampling_of(g.known()));
+  const Shape &x = g.x().shape(), &y = g.y().shape();
+  if (y.count() == 0) return g.set("x", g.fill(x, 0));
+  Term dy = g.dy();
+  for (int i = x.rank() - static_cast<int>(g.integer("resized_dims")); i < x.rank() && !g.has_failed(); i++) {
+    const auto k = static_cast<size_t>(i);
+    Grid grid;
+    grid.mode = mode;
+    grid.in[k] = x[i];
+    grid.out[k] = y[i];
+    Tensor matrix = g.take(Tensor::zeros(g.y().value()->type.dtype(), {x[i], y[i]}));
+    const auto add = [&](int64_t from, int64_t to, double part) {
+      store_f64(matrix.view(), from * y[i] + to, load_f64(matrix.view(), from * y[i] + to) + part);
+    };
+    for (int64_t to = 0; to < y[i] && !g.has_failed(); to++) {
+      const Tap t = tap_at(grid_point(mode, static_cast<double>(x[i]), y[i], to), x[i]);
+      if (!linear) add(nearest(grid, k, to), to, 1);
+      if (linear) add(t.low, to, 1 - t.part);
+      if (linear && t.part != 0) add(t.high, to, t.part);
+    }
+    const Term rows = g.reshape(dy, {x.count(0, i), y[i], y.count(i + 1, y.rank())});
+    dy = g.call("matmul", {{"x", matrix}, {"y", rows.value()}});
+  }
+  g.set("x", g.reshape(dy, x));
+}
+
 }  // namespace
 
 OpDef define_resize() {
@@ -148,6 +178,7 @@ OpDef define_resize() {
   return sampling_mode(b)
       .infer(infer_resize)
       .reference(resize_reference)
+      .gradient(resize_gradient_along_axes)
       .note(kGridNote.text, kGridNote.evidence)
       .note(
           "NEAREST_NEIGHBOR with DEFAULT reads floor((i + 0.5) * in / out). Other modes read the nearest grid point; "

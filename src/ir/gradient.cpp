@@ -52,8 +52,14 @@ Term select(Term condition, double yes, Term no) {
 
 void no_gradient(Gradient&) {}
 
-Gradient::Gradient(Builder& builder, const Op& op, std::vector<Value*> outputs, std::vector<const Value*> wanted)
-    : builder_(builder), op_(op), known_(op), outputs_(std::move(outputs)) {
+Gradient::Gradient(Builder& builder, const Op& op, std::vector<Value*> outputs, std::vector<const Value*> wanted,
+                   std::vector<Value*> captured)
+    : builder_(builder),
+      op_(op),
+      known_(op),
+      outputs_(std::move(outputs)),
+      captured_(std::move(captured)),
+      captured_results_(captured_.size()) {
   for (const Operand& o : op.operands())
     for (const Value* v : o.values) wanted_.push_back(std::find(wanted.begin(), wanted.end(), v) != wanted.end());
   results_.resize(wanted_.size());
@@ -230,6 +236,21 @@ bool reads(const Op& op, const std::unordered_set<const Value*>& values) {
   return false;
 }
 
+/// Appends the values among `of` that the blocks of the operation read.
+void add_captured(const Op& op, const std::unordered_set<const Value*>& of, std::vector<Value*>& to) {
+  const auto add = [&](Value* v) {
+    if (of.contains(v) && std::find(to.begin(), to.end(), v) == to.end()) to.push_back(v);
+  };
+  for (size_t i = 0; i < op.block_count(); i++) {
+    for (Value* v : op.block(i)->outputs()) add(v);
+    for (const auto& inner : op.block(i)->ops()) {
+      for (const Operand& o : inner->operands())
+        for (Value* v : o.values) add(v);
+      add_captured(*inner, of, to);
+    }
+  }
+}
+
 /// The values of the block that depend on the targets through floats.
 std::unordered_set<const Value*> dependents(const Block& block, std::span<Value* const> targets) {
   std::unordered_set<const Value*> out(targets.begin(), targets.end());
@@ -272,11 +293,15 @@ class Walk {
         return moka::fail(ErrorCode::unsupported, "operation '", op.name, "' (", op.type_name(), "): the gradient of '",
                           v.name, "', whose size (", v.type, ") depends on values");
     }
-    Gradient g(builder_, op, std::move(outputs), std::move(wanted));
+    std::vector<Value*> captured;
+    add_captured(op, dependents_, captured);
+    Gradient g(builder_, op, std::move(outputs), std::move(wanted), captured);
     op.version().def->gradient(g);
     MOKA_TRY_IN(g.take_status(), cat("gradient of operation '", op.name, "' (", op.type_name(), ")"));
     for (size_t i = 0; i < inputs.size(); i++)
       if (g.results()[i] != nullptr) MOKA_TRY(add(*inputs[i], *g.results()[i]));
+    for (size_t i = 0; i < captured.size(); i++)
+      if (g.captured_results()[i] != nullptr) MOKA_TRY(add(*captured[i], *g.captured_results()[i]));
     return {};
   }
 
@@ -304,12 +329,18 @@ Result<std::vector<Value*>> differentiate(Builder& builder, Value& loss, std::sp
   if (!is_differentiable(loss) || !loss.type.is_concrete() || loss.type.shape().count() != 1)
     return moka::fail(ErrorCode::invalid_argument, "loss '", loss.name, "': expected one number of a float type, got ",
                       loss.type);
+  auto one = MOKA_TRY(Tensor::zeros(loss.type.dtype(), loss.type.shape()));
+  store_f64(one.view(), 0, 1);
+  const Known known{&loss, MOKA_TRY(builder.constant(cat(loss.name, "_gradient"), Constant(std::move(one))))};
+  return differentiate(builder, std::span(&known, 1), targets);
+}
+
+Result<std::vector<Value*>> differentiate(Builder& builder, std::span<const Known> known,
+                                          std::span<Value* const> targets) {
   std::vector<const Op*> order;
   for (const auto& op : builder.block().ops()) order.push_back(op.get());
   Walk walk(builder, dependents(builder.block(), targets));
-  auto one = MOKA_TRY(Tensor::zeros(loss.type.dtype(), loss.type.shape()));
-  store_f64(one.view(), 0, 1);
-  MOKA_TRY(walk.add(loss, *MOKA_TRY(builder.constant(cat(loss.name, "_gradient"), Constant(std::move(one))))));
+  for (const Known& k : known) MOKA_TRY(walk.add(*k.value, *k.gradient));
   for (auto op = order.rbegin(); op != order.rend(); ++op) MOKA_TRY(walk.visit(**op));
   std::vector<Value*> out;
   for (const Value* t : targets) out.push_back(walk.of(*t));

@@ -35,9 +35,11 @@ class Term {
 class Gradient {
  public:
   /// `outputs`: the gradients of the operation's outputs; null: the loss does not depend on it.
-  Gradient(Builder& builder, const Op& op, std::vector<Value*> outputs, std::vector<const Value*> wanted);
+  Gradient(Builder& builder, const Op& op, std::vector<Value*> outputs, std::vector<const Value*> wanted,
+           std::vector<Value*> captured);
 
   const Op& op() const { return op_; }
+  Builder& builder() const { return builder_; }
   /// Whether the gradient of an input is asked for. False for an input that is absent.
   bool wants(std::string_view param, size_t i = 0) const;
   bool has(std::string_view param) const { return op_.input(param) != nullptr; }
@@ -47,6 +49,12 @@ class Gradient {
   Term y(size_t i = 0) { return {*this, op_.output(i)}; }
   /// The gradient of an output; zeros where the loss does not depend on it.
   Term dy(size_t i = 0);
+
+  /// The gradient of an output; null: the loss does not depend on it.
+  Value* reached(size_t i) const { return outputs_[i]; }
+  /// What the operation's blocks read from around them, as far as its gradient is asked for.
+  std::span<Value* const> captured() const { return captured_; }
+  void set_captured(size_t i, Value* gradient) { captured_results_[i] = gradient; }
 
   /// Sets the gradient of an input. It is summed over the axes along which the input was broadcast, or repeated where
   /// it has fewer elements than the input. Does nothing if the gradient is not asked for.
@@ -95,6 +103,8 @@ class Gradient {
   Status take_status();
   /// The gradients that were set, parallel to all values of the operands; null: none.
   const std::vector<Value*>& results() const { return results_; }
+  /// Those of captured().
+  const std::vector<Value*>& captured_results() const { return captured_results_; }
 
  private:
   size_t position(std::string_view param, size_t i) const;
@@ -105,6 +115,7 @@ class Gradient {
   std::vector<Value*> outputs_;
   std::vector<bool> wanted_;
   std::vector<Value*> results_;
+  std::vector<Value*> captured_, captured_results_;
   std::optional<Error> error_;
 };
 
@@ -135,5 +146,14 @@ Term select(Term condition, double yes, Term no);
 /// same block: for each a value of its type, or null where the loss does not depend on it. Error unsupported: an
 /// operation between them has no gradient, or a type is not concrete.
 Result<std::vector<Value*>> differentiate(Builder& builder, Value& loss, std::span<Value* const> targets);
+
+/// A value and how the loss changes with it.
+struct Known {
+  Value* value;
+  Value* gradient;
+};
+/// The same from values whose gradients are known.
+Result<std::vector<Value*>> differentiate(Builder& builder, std::span<const Known> known,
+                                          std::span<Value* const> targets);
 
 }  // namespace moka::ir

@@ -17,6 +17,10 @@ class Inliner {
       : prefix_(prefix), opset_(opset), each_(std::move(each)) {}
 
   void map(const Value* from, Value* to) { values_[from] = to; }
+  void keep_outer(const Replacement& replace) {
+    keeps_outer_ = true;
+    replace_ = replace;
+  }
 
   Result<std::vector<Value*>> block(Builder& builder, const Block& source) {
     for (const auto& op : source.ops()) MOKA_TRY(copy(builder, *op));
@@ -33,6 +37,7 @@ class Inliner {
   }
   Result<Value*> find(const Value* v) const {
     const auto it = values_.find(v);
+    if (it == values_.end() && keeps_outer_) return const_cast<Value*>(v);
     if (it == values_.end()) return fail(ErrorCode::malformed, "value '", v->name, "' is used before its definition");
     return it->second;
   }
@@ -90,12 +95,17 @@ class Inliner {
     made->epilogue = op.epilogue;
     made->source = op.source;
     for (size_t i = 0; i < op.output_count(); ++i) map(op.output(i), made->output(i));
+    if (!replace_) return {};
+    const std::vector<Value*> others = MOKA_TRY(replace_(*made));
+    for (size_t i = 0; i < others.size(); ++i) map(op.output(i), others[i]);
     return {};
   }
 
   std::string_view prefix_;
   Opset opset_;
   Each each_;
+  bool keeps_outer_ = false;
+  Replacement replace_;
   std::unordered_map<const Value*, Value*> values_;
 };
 
@@ -115,6 +125,14 @@ Result<std::vector<Value*>> inline_function(Builder& builder, const Function& fu
     inliner.map(declared[i].get(), inputs[i]);
   }
   return inliner.block(builder, function.body());
+}
+
+Result<std::vector<Value*>> inline_block(Builder& builder, const Block& block, std::span<Value* const> inputs,
+                                         std::string_view prefix, const Replacement& replace) {
+  Inliner inliner(prefix, builder.opset);
+  inliner.keep_outer(replace);
+  for (size_t i = 0; i < inputs.size(); ++i) inliner.map(block.inputs()[i].get(), inputs[i]);
+  return inliner.block(builder, block);
 }
 
 Result<Program> copy_program(const Program& program, const OpTable& table, const std::function<void(Constant&)>& each) {

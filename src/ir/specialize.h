@@ -7,7 +7,9 @@
 namespace moka::ir {
 
 /// Gives the inputs of a function's body concrete types and infers the types of all values again. Shapes and what
-/// follows from them alone become constants. Blocks of control flow keep their types. Errors: those of inference.
+/// follows from them alone become constants. A branch that is always taken replaces its operation, and so do the
+/// iterations of a loop whose number follows from constants. Blocks of other loops keep their types. Errors: those of
+/// inference.
 Status specialize(Function& function, std::span<const Type> inputs, const OpTable& table);
 
 }  // namespace moka::ir

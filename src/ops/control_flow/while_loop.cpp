@@ -1,3 +1,4 @@
+#include "ir/gradient.h"
 #include "ir/program.h"
 #include "ops/common/common.h"
 #include "ops/common/merge_types.h"
@@ -49,6 +50,11 @@ Result<std::vector<Type>> infer_while_loop(const OpCall& call) {
   return types;
 }
 
+/// Loops whose number of iterations is known are unrolled before (ir/specialize.h).
+void while_loop_gradient(Gradient& g) {
+  g.fail(fail(ErrorCode::unsupported, "no gradient of a loop whose number of iterations is not known before it runs"));
+}
+
 }  // namespace
 
 OpDef define_while_loop() {
@@ -57,6 +63,7 @@ OpDef define_while_loop() {
       .variadic_any("loop_vars")
       .infer(infer_while_loop)
       .traits(Trait::control)
+      .gradient(while_loop_gradient)
       .note("Without an iteration the result is loop_vars. Conditions may have shape [1].",
             "coremltools' definition; TensorFlow's converted programs")
       .note(

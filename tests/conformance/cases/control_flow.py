@@ -156,3 +156,80 @@ INNER = const("one", np.int32(1)) + const("zero", np.int32(0)) + """
 feeds = {"limit": np.array(6, np.int32)}
 program_case("while_loop", "loop_in_loop", program(feeds, INNER, ["n", "total"]), feeds,
              {"n": np.array(6, np.int32), "total": np.array(sum(j for i in range(6) for j in range(i)), np.int32)})
+
+# a loop whose number of iterations is known while loading, and which reads a weight around it; the counter is a float in one
+WEIGHT = np.array([0.5, -0.75, 1.25], np.float32)
+for name, dtype in (("known_count", np.int32), ("known_float_count", np.float32)):
+    text = "int32" if dtype is np.int32 else "fp32"
+    body = (const("weight", WEIGHT) + const("one", dtype(1)) + const("start", dtype(0)) + const("limit", dtype(4)) + """
+            tensor<TYPE, []> n, tensor<fp32, [3]> y = while_loop(loop_vars = (start, x)) {
+                block(tensor<TYPE, []> i, tensor<fp32, [3]> v) {
+                        tensor<bool, []> go_on = less(x = i, y = limit);
+                    } -> (go_on);
+                block(tensor<TYPE, []> i, tensor<fp32, [3]> v) {
+                        tensor<TYPE, []> next = add(x = i, y = one);
+                        tensor<fp32, [3]> scaled = mul(x = v, y = weight);
+                        tensor<fp32, [3]> squashed = tanh(x = scaled);
+                        tensor<fp32, [3]> sum = add(x = squashed, y = x);
+                    } -> (next, sum);
+            };
+""").replace("TYPE", text)
+    v = x.astype(np.float64)
+    for _ in range(4):
+        v = np.tanh(v * WEIGHT.astype(np.float64)) + x
+    program_case("while_loop", name, program({"x": x}, body, ["n", "y"]), {"x": x}, {"n": dtype(4), "y": v.astype(np.float32)})
+
+# a branch of weights in a loop: odd and even iterations differ
+body = (const("weight", WEIGHT) + const("one", np.int32(1)) + const("two", np.int32(2)) + const("zero", np.int32(0)) + const("limit", np.int32(3)) + """
+            tensor<int32, []> n, tensor<fp32, [3]> y = while_loop(loop_vars = (zero, x)) {
+                block(tensor<int32, []> i, tensor<fp32, [3]> v) {
+                        tensor<bool, []> go_on = less(x = i, y = limit);
+                    } -> (go_on);
+                block(tensor<int32, []> i, tensor<fp32, [3]> v) {
+                        tensor<int32, []> next = add(x = i, y = one);
+                        tensor<int32, []> rest = mod(x = i, y = two);
+                        tensor<bool, []> is_even = equal(x = rest, y = zero);
+                        tensor<fp32, [3]> w = cond(pred = is_even) {
+                            block() {
+                                    tensor<fp32, [3]> product = mul(x = v, y = weight);
+                                } -> (product);
+                            block() {
+                                    tensor<fp32, [3]> power = square(x = v);
+                                    tensor<fp32, [3]> all = add(x = power, y = x);
+                                } -> (all);
+                        };
+                    } -> (next, w);
+            };
+""")
+v = x.astype(np.float64)
+for i in range(3):
+    v = v * WEIGHT if i % 2 == 0 else v * v + x
+program_case("while_loop", "known_count_with_branches", program({"x": x}, body, ["n", "y"]), {"x": x},
+             {"n": np.int32(3), "y": v.astype(np.float32)})
+
+# branches that share weights and values, several of which each branch uses
+MATRIX = np.array([[0.5, -1, 2], [0.25, 1.5, -0.5], [1, 0.75, -1.25]], np.float32)
+body = const("w", MATRIX) + const("b", WEIGHT) + """
+            tensor<fp32, [3]> h = tanh(x = x)[name = tensor<string, []>("h")];
+            tensor<fp32, [1, 3]> row = expand_dims(x = h, axes = axes);
+            tensor<fp32, [1, 3]> y, tensor<fp32, [3]> z, tensor<fp32, [3]> same = cond(pred = p)[name = tensor<string, []>("c")] {
+                block() {
+                        tensor<fp32, [1, 3]> m = matmul(x = row, y = w);
+                        tensor<fp32, [1, 3]> s = add(x = m, y = b);
+                        tensor<fp32, [3]> t = mul(x = h, y = x);
+                    } -> (s, t, h);
+                block() {
+                        tensor<fp32, [1, 3]> s = sub(x = row, y = b);
+                        tensor<fp32, [3]> t = exp(x = b);
+                    } -> (s, t, h);
+            };
+            tensor<fp32, [3]> all = add(x = z, y = same);
+"""
+body = const("axes", np.array([0], np.int32)) + body
+for p in (True, False):
+    h = np.tanh(x.astype(np.float64))
+    y = h[None] @ MATRIX.astype(np.float64) + WEIGHT if p else h[None] - WEIGHT
+    z = h * x if p else np.exp(WEIGHT.astype(np.float64))
+    feeds = {"p": np.array(p), "x": x}
+    program_case("cond", "weights_" + str(p).lower(), program(feeds, body, ["y", "all"]), feeds,
+                 {"y": y.astype(np.float32), "all": (z + h).astype(np.float32)})

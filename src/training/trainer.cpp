@@ -100,7 +100,8 @@ Result<double> Trainer::step(const std::map<std::string, ir::Tensor>& arrays, co
     scalars[used] = name == "step" ? static_cast<float>(steps_ + 1) : static_cast<float>(number->second);
     values.emplace_back(ir::ArrayView{ir::DType::fp32, {}, {}, &scalars[used++]});
   }
-  runtime::Prediction prediction = model.predict({types, values, {}});
+  runtime::Prediction prediction =
+      model.predict({.types = types, .inputs = values, .outputs = {}, .is_recorded = true});
   MOKA_TRY(prediction.take_status());
   const double loss = ir::load_f64(prediction.output(0), 0);
   const auto& outputs = model.function().outputs;

@@ -278,4 +278,27 @@ Result<Window> pool_window(const OpCall& call, int max_rank) {
   return w;
 }
 
+Result<Window> weights_gradient_window(const OpCall& call) {
+  Window w;
+  w.rank = call.rank("x") - 2;
+  for (int i = 0; i < w.rank; i++) {
+    w.in.push_back(call.shape("x")[i + 2]);
+    w.out.push_back(call.shape("dy")[i + 2]);
+  }
+  w.kernel = MOKA_TRY(call.ints("kernel"));
+  w.strides = MOKA_TRY(call.ints("strides"));
+  w.dilations = MOKA_TRY(call.ints("dilations"));
+  w.pads_begin = MOKA_TRY(call.ints("pad"));
+  w.pads_end = repeat(0, w.rank);
+  w.groups = MOKA_TRY(call.integer("groups"));
+  return w;
+}
+
+TapReach tap_reach(const Window& w, int i, int64_t tap) {
+  const int64_t base = tap * w.dilations[i] - w.pads_begin[i];
+  const int64_t first = base >= 0 ? 0 : (-base + w.strides[i] - 1) / w.strides[i];
+  const int64_t last = base >= w.in[i] ? 0 : (w.in[i] - 1 - base) / w.strides[i] + 1;
+  return {first, std::min(last, w.out[i]), base};
+}
+
 }  // namespace moka::ops

@@ -45,4 +45,15 @@ Result<Window> conv_transpose_window(const ir::OpCall& call);
 /// The window of a pool: x, kernel_sizes, strides, pad_type, pad, ceil_mode.
 Result<Window> pool_window(const ir::OpCall& call, int max_rank = 3);
 
+/// The window of `moka_conv_weights_gradient`, whose types are concrete. `out` are the sizes of dy, and pads_end is not
+/// set.
+Result<Window> weights_gradient_window(const ir::OpCall& call);
+
+/// The outputs [first, last) of a dimension for which a tap reads inside the input: output o reads element o * stride +
+/// base.
+struct TapReach {
+  int64_t first, last, base;
+};
+TapReach tap_reach(const Window& w, int i, int64_t tap);
+
 }  // namespace moka::ops

@@ -34,46 +34,12 @@ Result<std::vector<Type>> infer_conv_weights_gradient(const OpCall& call) {
   return one(Type::tensor(dtype, out));
 }
 
-/// Parameters in three spatial dimensions.
-struct GradientSizes {
-  int64_t in[3], out[3], kernel[3], strides[3], dilations[3], pad[3];
-};
-
-Result<GradientSizes> gradient_sizes(const OpCall& call) {
-  GradientSizes s;
-  const Ints kernel = MOKA_TRY(call.ints("kernel")), strides = MOKA_TRY(call.ints("strides")),
-             dilations = MOKA_TRY(call.ints("dilations")), pad = MOKA_TRY(call.ints("pad"));
-  const int missing = 3 - kernel.size();
-  for (int i = 0; i < 3; i++) {
-    const int k = i - missing;
-    s.in[i] = k < 0 ? 1 : call.shape("x")[k + 2];
-    s.out[i] = k < 0 ? 1 : call.shape("dy")[k + 2];
-    s.kernel[i] = k < 0 ? 1 : kernel[k];
-    s.strides[i] = k < 0 ? 1 : strides[k];
-    s.dilations[i] = k < 0 ? 1 : dilations[k];
-    s.pad[i] = k < 0 ? 0 : pad[k];
-  }
-  return s;
-}
-
-/// The outputs [first, last) of a dimension whose tap reads inside the input.
-struct TapReach {
-  int64_t first, last, base;
-};
-
-TapReach tap_reach(const GradientSizes& s, int i, int64_t tap) {
-  const int64_t base = tap * s.dilations[i] - s.pad[i];  // output o reads at o * stride + base
-  const int64_t first = base >= 0 ? 0 : (-base + s.strides[i] - 1) / s.strides[i];
-  const int64_t last = base >= s.in[i] ? 0 : (s.in[i] - 1 - base) / s.strides[i] + 1;
-  return {first, std::min(last, s.out[i]), base};
-}
-
 Status conv_weights_gradient_reference(const OpCall& call, std::span<const TensorView> out) {
-  const GradientSizes s = MOKA_TRY(gradient_sizes(call));
+  const Window s = MOKA_TRY(weights_gradient_window(call)).as_3d();
   const TensorView &x = call.in("x"), &dy = call.in("dy");
-  const int64_t groups = MOKA_TRY(call.integer("groups")), batch = x.shape[0], made = dy.shape[1];
-  const int64_t channels = x.shape[1] / groups, made_per_group = made / groups;
-  const int64_t in_plane = s.in[0] * s.in[1] * s.in[2], out_plane = s.out[0] * s.out[1] * s.out[2];
+  const int64_t batch = x.shape[0], made = dy.shape[1];
+  const int64_t channels = x.shape[1] / s.groups, made_per_group = made / s.groups;
+  const int64_t in_plane = s.in_count(), out_plane = s.out_count();
   int64_t at = 0;
   for (int64_t m = 0; m < made; m++)
     for (int64_t c = 0; c < channels; c++)

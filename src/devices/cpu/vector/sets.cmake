@@ -58,6 +58,8 @@ moka_vector_kernel(lines ${all_sets} DEFINES MOKA_LINES lines INCLUDES lines
 moka_vector_kernel(loops ${all_sets} DEFINES MOKA_LOOPS loops INCLUDES loops)
 moka_vector_kernel(narrow ${all_sets} DEFINES MOKA_NARROW narrow INCLUDES narrow
   NUMBERS_base SUMS=12 NUMBERS_avx2 SUMS=12 NUMBERS_avx512 SUMS=24)
+moka_vector_kernel(outer ${all_sets} DEFINES MOKA_OUTER outer INCLUDES outer
+  NUMBERS_base ROWS=4 BLOCKS=1 NUMBERS_avx2 ROWS=4 BLOCKS=3 NUMBERS_avx512 ROWS=8 BLOCKS=3)
 moka_vector_kernel(pointwise ${all_sets} DEFINES MOKA_POINTWISE pointwise INCLUDES pointwise
   NUMBERS_base PIXELS=6 WIDE_PIXELS=4 HALF_PIXELS=0 DEPTH=0
   NUMBERS_avx2 PIXELS=6 WIDE_PIXELS=4 HALF_PIXELS=0 DEPTH=256

@@ -66,6 +66,8 @@ class Gradient {
   std::vector<Term> call_all(std::string_view op, std::vector<NamedArg> args, size_t count);
   /// Appends an operation with one output.
   Term call(std::string_view op, std::vector<NamedArg> args);
+  /// Appends an operation with `count` outputs.
+  std::vector<Term> call_all(std::string_view op, std::vector<NamedArg> args, size_t count);
   /// A tensor of the element type of output 0, all of whose elements are `value`.
   Term fill(const Shape& shape, double value);
   Term cast(Term x, DType to);

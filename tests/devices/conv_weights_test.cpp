@@ -1,3 +1,4 @@
+#include <array>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -77,6 +78,41 @@ WeightsCase random_weights(std::mt19937& bits, int kind) {
 TEST(ConvWeights, RandomCases) {
   std::mt19937 bits(31);
   for (int i = 0; i < 240; i++) check_weights(kWeightsKernel, random_weights(bits, i % 3), i);
+}
+
+constexpr std::string_view kDepthwiseWeights = "cpu.conv.weights.depthwise";
+
+TEST(DepthwiseWeights, RandomCases) {
+  std::mt19937 bits(33);
+  for (int i = 0; i < 240; i++) {
+    WeightsCase c = random_weights(bits, 0);
+    if (c.size.size() > 2) continue;
+    c.out = c.groups = c.in;
+    if (i % 3 == 0)
+      for (size_t axis = 0; axis < c.size.size(); axis++) {
+        c.taps[axis] = std::array{3, 5, 7}[static_cast<size_t>(i) / 3 % 3];
+        c.dilations[axis] = 1;
+      }
+    check_weights(kDepthwiseWeights, c, i);
+  }
+}
+
+TEST(DepthwiseWeights, EveryWidth) {
+  for (int64_t width = 1; width <= 20; width++)
+    for (const int64_t taps : {3, 5, 7})
+      for (const int64_t stride : {1, 2})
+        check_weights(kDepthwiseWeights,
+                      {2,
+                       20,
+                       20,
+                       20,
+                       {9, width},
+                       {(8 / stride) + 1, (width - 1) / stride + 1},
+                       {taps, taps},
+                       {stride, stride},
+                       {1, 1},
+                       {taps / 2, taps / 2}},
+                      static_cast<int>(width));
 }
 
 TEST(ConvWeights, LayersOfNets) {

@@ -1,12 +1,14 @@
+#include <cmath>
+
 #include "base/scalar_math.h"
-#include "ir/gradient.h"
+#include "ops/common/gradients.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
 
 namespace {
 
-void relu_gradient(Gradient& g) { g.set("x", select(compare("greater", g.y(), 0.0), g.dy(), 0.0)); }
+void relu_gradient(Gradient& g) { g.set("x", clamp_gradient(g, g.y(), 0, INFINITY)); }
 
 }  // namespace
 

@@ -1,14 +1,12 @@
 #include "base/scalar_math.h"
-#include "ir/gradient.h"
+#include "ops/common/gradients.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
 
 namespace {
 
-void relu6_gradient(Gradient& g) {
-  g.set("x", select(compare("greater", g.x(), 0.0), select(compare("less", g.x(), 6.0), g.dy(), 0.0), 0.0));
-}
+void relu6_gradient(Gradient& g) { g.set("x", clamp_gradient(g, g.y(), 0, 6)); }
 
 }  // namespace
 

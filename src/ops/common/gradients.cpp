@@ -138,6 +138,11 @@ void resize_gradient(Gradient& g) {
   g.set("x", g.call("matmul", {{"x", rows}, {"y", half.value()}, {"transpose_x", true}}));
 }
 
+Term clamp_gradient(Gradient& g, Term y, double low, double high) {
+  return g.call("moka_clamp_gradient",
+                {{"x", y.value()}, {"dy", g.dy().value()}, {"alpha", g.scalar(low)}, {"beta", g.scalar(high)}});
+}
+
 namespace {
 
 Term nearest_below(Gradient& g, std::string_view param, const Constant& size, const Constant& last) {

@@ -43,6 +43,9 @@ void pool_gradient(ir::Gradient& g, std::string_view op);
 /// products with constant matrices, which the operation itself computes.
 void resize_gradient(ir::Gradient& g);
 
+/// The gradient of a function whose result `y` is its argument within limits: dy where low < y < high, else 0.
+ir::Term clamp_gradient(ir::Gradient& g, ir::Term y, double low, double high);
+
 /// Indices as gathering reads them: from the front, within [0, size).
 ir::Term nearest_index(ir::Gradient& g, std::string_view param, int64_t size);
 /// The same for index vectors, whose components have these sizes.

@@ -1,5 +1,5 @@
 #include "base/scalar_math.h"
-#include "ir/gradient.h"
+#include "ops/common/gradients.h"
 #include "ops/common/unary.h"
 
 namespace moka::ops {
@@ -10,10 +10,7 @@ Result<std::vector<Type>> infer_strict(const OpCall& call) {
   if (alpha >= beta) return call.error("alpha", cat("less than beta, ", beta), cat(alpha));
   return one(call.type("x"));
 }
-void clip_gradient(Gradient& g) {
-  g.set("x", select(compare("greater_equal", g.x(), g.number("alpha")),
-                    select(compare("less_equal", g.x(), g.number("beta")), g.dy(), 0.0), 0.0));
-}
+void clip_gradient(Gradient& g) { g.set("x", clamp_gradient(g, g.y(), g.number("alpha"), g.number("beta"))); }
 
 }  // namespace
 

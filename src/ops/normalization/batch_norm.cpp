@@ -35,6 +35,19 @@ Status batch_norm_reference(const OpCall& call, std::span<const TensorView> out)
 }
 
 void batch_norm_gradient(Gradient& g) {
+  if ((g.wants("gamma") || g.wants("beta")) && !g.wants("mean") && !g.wants("variance")) {
+    std::vector<NamedArg> args{{"x", g.x().value()},
+                               {"dy", g.dy().value()},
+                               {"mean", g.in("mean").value()},
+                               {"variance", g.in("variance").value()},
+                               {"epsilon", g.scalar(g.number("epsilon"))}};
+    if (g.has("gamma")) args.emplace_back("gamma", g.in("gamma").value());
+    const auto parts = g.call_all("moka_batch_norm_gradient", std::move(args), 3);
+    g.set("x", parts[0]);
+    g.set("gamma", parts[1]);
+    g.set("beta", parts[2]);
+    return;
+  }
   const Term x = g.x(), mean = channel_wise(g, "mean"), variance = channel_wise(g, "variance");
   const Term inverse = g.call("rsqrt", {{"x", variance.value()}, {"epsilon", g.scalar(g.number("epsilon"))}});
   const Term dy = g.has("gamma") ? g.dy() * channel_wise(g, "gamma") : g.dy();

@@ -74,3 +74,36 @@ for kind in ("max", "avg"):
     pool_case(kind, "2d_fp16", (1, 2, 6, 6), [2, 2], [2, 2], dtype=np.float16)
 pool_case("max", "2d_ceil", (1, 2, 7, 7), [2, 2], [2, 2], ceil_mode=True)
 pool_case("avg", "2d_excluded", (1, 2, 7, 7), [3, 3], [2, 2], [1, 1], exclude=True)
+
+
+def norm_case(name, x_shape, with_gamma=True, dtype=np.float32):
+    x, dy = rand(*x_shape).astype(dtype), rand(*x_shape).astype(dtype)
+    mean, gamma = rand(x_shape[1]).astype(dtype), rand(x_shape[1]).astype(dtype)
+    variance = (np.abs(rand(x_shape[1])) + 0.5).astype(dtype)
+    epsilon = dtype(1e-3)
+    t = [torch.tensor(v.astype(np.float64), requires_grad=True) for v in (x, gamma if with_gamma else np.ones_like(gamma), np.zeros_like(mean))]
+    y = F.batch_norm(t[0], torch.tensor(mean.astype(np.float64)), torch.tensor(variance.astype(np.float64)), t[1], t[2], eps=float(epsilon))
+    y.backward(torch.tensor(dy.astype(np.float64)))
+    inputs = {"x": x, "dy": dy, "mean": mean, "variance": variance}
+    if with_gamma:
+        inputs["gamma"] = gamma
+    op_case("moka_batch_norm_gradient", name, inputs, {"epsilon": epsilon}, [v.grad.numpy().astype(dtype) for v in t])
+
+
+norm_case("images", (2, 3, 4, 5))
+norm_case("vectors", (5, 7))
+norm_case("one_dimension_without_gamma", (2, 3, 9), with_gamma=False)
+norm_case("many_channels", (2, 19, 6, 6))
+norm_case("fp16", (2, 3, 4, 5), dtype=np.float16)
+
+
+def clamp_case(name, x_shape, alpha, beta, dtype=np.float32):
+    x, dy = (rand(*x_shape) * 3).astype(dtype), rand(*x_shape).astype(dtype)
+    expected = np.where((x > dtype(alpha)) & (x < dtype(beta)), dy, dtype(0))
+    op_case("moka_clamp_gradient", name, {"x": x, "dy": dy}, {"alpha": dtype(alpha), "beta": dtype(beta)}, [expected])
+
+
+clamp_case("relu", (3, 20), 0, np.inf)
+clamp_case("relu6", (2, 3, 4, 5), 0, 6)
+clamp_case("between", (33,), -1, 0.5)
+clamp_case("fp16", (5, 6), -1, 2, dtype=np.float16)

@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -105,6 +106,45 @@ Match over_pixels(const MatchCall& m, const ReduceEntry& e, Layout layout, bool 
   return Match::yes(std::move(c));
 }
 
+/// Sums each channel over all images and pixels: [images, channels, pixels] without adjacent axes.
+Match over_images(const MatchCall& m, const ReduceEntry& e, Layout layout) {
+  const ir::Shape x = m.call.shape("x");
+  const int64_t block = layout.is_row_major() ? 1 : layout.block, channels = x[1], images = x[0];
+  const int64_t groups = (channels + block - 1) / block, pixels = x.count(2, x.rank());
+  const auto in = static_cast<size_t>(m.call.arg_index("x"));
+  KernelChoice c;
+  c.kernel = "cpu.reduce.images";
+  c.in = in_layouts(m, "x", layout);
+  c.tiles = groups;
+  c.epilogues = m.epilogue.size();
+  c.cost = cost_of(m, 0, traffic(m));
+  c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
+    alignas(64) float acc[kReduceColumns];
+    for (int64_t t = args.begin; t < args.end; t++) {
+      const int64_t used = std::min(block, channels - t * block);
+      std::array<double, 16> totals{};
+      for (int64_t image = 0; image < images; image++) {
+        const float* data = args.in[in].as<float>() + (image * groups + t) * pixels * block;
+        if (block == 1) {
+          totals[0] += loops().reduce(e.f, data, pixels);
+          continue;
+        }
+        if (e.f == Reduce::sum)
+          loops().sum_pixels(data, pixels, static_cast<int>(block), acc);
+        else
+          fold_pixels(e.f, data, pixels, block, acc);
+        for (int64_t lane = 0; lane < used; lane++) totals[static_cast<size_t>(lane)] += static_cast<double>(acc[lane]);
+      }
+      float* y = args.out[0].as<float>() + t * block;
+      for (int64_t lane = 0; lane < used; lane++)
+        y[lane] = finish(e.finish, totals[static_cast<size_t>(lane)], images * pixels);
+      apply_all(after, y, used);
+    }
+    return {};
+  };
+  return Match::yes(std::move(c));
+}
+
 Match match_reduce(const MatchCall& m) {
   const ReduceEntry* found = nullptr;
   for (const ReduceEntry& e : kReduceEntries)
@@ -123,6 +163,9 @@ Match match_reduce(const MatchCall& m) {
     for (int i = 2; i < x.rank(); i++) pixels &= reduced[i];
     if (pixels) return over_pixels(m, e, layout, *keep);
   }
+  bool images = x.rank() >= 3 && x[0] > 1 && reduced[0] && !reduced[1] && is_sum(e.f);
+  for (int i = 2; i < x.rank(); i++) images &= reduced[i];
+  if (images) return over_images(m, e, layout.kind == Layout::Kind::channel_blocked ? layout : Layout{});
   const auto axis = single_axis(x, *axes);
   if (!axis) return Match::no("axes that are not adjacent");
   const int64_t outer = axis->outer, n = axis->n, inner = axis->inner;

@@ -51,6 +51,8 @@ moka_vector_kernel(doubles_exact ${all_sets} DEFINES MOKA_DOUBLE_LOOPS exact_dou
 moka_vector_kernel(gemm ${all_sets} DEFINES MOKA_GEMM gemm INCLUDES gemm
   NUMBERS_base ROWS=6 WIDE_ROWS=4 DEPTH=256 NUMBERS_avx2 ROWS=6 WIDE_ROWS=4 DEPTH=256
   NUMBERS_avx512 ROWS=14 WIDE_ROWS=8 DEPTH=512)
+moka_vector_kernel(gradients ${all_sets} DEFINES MOKA_GRADIENTS gradients INCLUDES gradients
+  NUMBERS_base SUMS=10 NUMBERS_avx2 SUMS=10 NUMBERS_avx512 SUMS=25)
 moka_vector_kernel(int8 SETS avxvnni avx512vnni DEFINES MOKA_INT8_GEMM int8_gemm INCLUDES int8
   NUMBERS_avxvnni VECTORS=2 ROWS=6 NUMBERS_avx512vnni VECTORS=2 ROWS=12)
 moka_vector_kernel(lines ${all_sets} DEFINES MOKA_LINES lines INCLUDES lines

@@ -62,8 +62,6 @@ class Gradient {
   /// Adds to a gradient that may be set.
   void add(std::string_view param, Term gradient, size_t i = 0);
 
-  /// Appends an operation with `count` outputs.
-  std::vector<Term> call_all(std::string_view op, std::vector<NamedArg> args, size_t count);
   /// Appends an operation with one output.
   Term call(std::string_view op, std::vector<NamedArg> args);
   /// Appends an operation with `count` outputs.

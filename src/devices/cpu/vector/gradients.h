@@ -8,7 +8,7 @@ namespace moka::devices::cpu::vector {
 struct Gradients {
   int64_t block;  ///< channels per block
 
-  /// y[i] = dy[i] where low < x[i] < high, else 0. An infinite `high` is no limit. y may be dy.
+  /// y[i] = dy[i] where low < x[i] < high, else 0. An infinite `high` does not count. y may be dy.
   void (*clamp)(const float* x, const float* dy, float low, float high, float* y, int64_t n);
 
   /// Pixels of a block of channels of a normalization.

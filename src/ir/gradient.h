@@ -49,6 +49,8 @@ class Gradient {
   Term y(size_t i = 0) { return {*this, op_.output(i)}; }
   /// The gradient of an output; zeros where the loss does not depend on it.
   Term dy(size_t i = 0);
+  /// Whether the loss depends on an output.
+  bool is_reached(size_t i) const { return outputs_[i] != nullptr; }
 
   /// The gradient of an output; null: the loss does not depend on it.
   Value* reached(size_t i) const { return outputs_[i]; }

@@ -111,7 +111,7 @@ class Marker {
       const Value& v = *o.values[0];
       if (o.tuple || !v.is_inline_constant() || !may_be_parameter(v.type)) continue;
       const std::string& param = op.version().params[static_cast<size_t>(o.param)].name;
-      if (std::string name = cat(op.name, "_", param); is_wanted(name))
+      if (std::string name = parameter_name(op, param); is_wanted(name))
         all.push_back({param, std::move(name), v.shared_constant()});
     }
     for (const Found& f : all) {
@@ -179,6 +179,11 @@ void collect(const Block& block, std::vector<Parameter>& to) {
 }
 
 }  // namespace
+
+std::string parameter_name(const Op& op, std::string_view param) {
+  const Value& v = *op.input(param);
+  return v.is_inline_constant() ? cat(op.name, "_", param) : name_of(v);
+}
 
 Status mark_parameters(Function& function, std::span<const std::string> patterns, const OpTable& table) {
   if (patterns.empty()) return {};

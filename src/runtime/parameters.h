@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/program.h"
@@ -14,6 +15,9 @@ struct Parameter {
   ir::Type type;
   const ir::Value* value = nullptr;  ///< the result of `moka_parameter`
 };
+
+/// The name of the weights that an operation reads as `param`.
+std::string parameter_name(const ir::Op& op, std::string_view param);
 
 /// Makes parameters of the weights whose names match a pattern, in which "*" stands for any text. Weights are constants
 /// of float16 or float32 with at least one dimension, also compressed ones, that no operation needs to know before it

@@ -6,6 +6,7 @@
 #include "ir/specialize.h"
 #include "passes/pass.h"
 #include "runtime/parameters.h"
+#include "training/batch_statistics.h"
 
 namespace moka::training {
 
@@ -45,7 +46,10 @@ class Maker {
   }
 
   Status run() {
-    const std::vector<runtime::Parameter> parameters = runtime::parameters_of(function_);
+    if (options_.batch_statistics)
+      statistics_ = MOKA_TRY(use_batch_statistics(function_, *options_.batch_statistics, ops::table()));
+    std::vector<runtime::Parameter> parameters = runtime::parameters_of(function_);
+    std::erase_if(parameters, [&](const runtime::Parameter& p) { return is_statistic(p.name); });
     Value* loss = nullptr;
     for (const Loss& l : options_.losses) {
       Value* one = MOKA_TRY_IN(add_loss(l), cat("loss of '", l.input, "'"));
@@ -67,6 +71,10 @@ class Maker {
       outputs.push_back(MOKA_TRY(add_step(parameters[i].name, targets[i], gradients[i])));
       described.push_back(array(parameters[i].name, targets[i]->type));
     }
+    for (const RunningStatistic& s : statistics_) {
+      outputs.push_back(s.next);
+      described.push_back(array(s.parameter, s.next->type));
+    }
     function_.body().set_outputs(std::move(outputs));
     description_.outputs = std::move(described);
     description_.predicted_feature_name.clear();
@@ -75,6 +83,11 @@ class Maker {
   }
 
  private:
+  bool is_statistic(std::string_view parameter) const {
+    return std::any_of(statistics_.begin(), statistics_.end(),
+                       [&](const RunningStatistic& s) { return s.parameter == parameter; });
+  }
+
   Value* add_input(const std::string& name, const Type& type) {
     Value* v = function_.body().add_input(function_.unique_name(name), type);
     description_.inputs.push_back(array(v->name, type));
@@ -171,6 +184,7 @@ class Maker {
   const ProgramOptions& options_;
   Builder builder_;
   std::vector<std::pair<std::string, Value*>> numbers_;
+  std::vector<RunningStatistic> statistics_;
 };
 
 }  // namespace
@@ -200,7 +214,12 @@ Result<import::ImportedModel> make_training_program(import::ImportedModel model,
                       options.inputs.size());
   std::vector<passes::Remark> remarks;
   MOKA_TRY(passes::run_pass(*f, "widen_float16", ops::table(), remarks));
-  MOKA_TRY(runtime::mark_parameters(*f, options.parameters, ops::table()));
+  std::vector<std::string> parameters = options.parameters;
+  if (options.batch_statistics) {
+    std::vector<std::string> statistics = MOKA_TRY(own_statistics(*f));
+    parameters.insert(parameters.end(), statistics.begin(), statistics.end());
+  }
+  MOKA_TRY(runtime::mark_parameters(*f, parameters, ops::table()));
   MOKA_TRY(specialize(*f, options.inputs, ops::table()));
   MOKA_TRY(Maker(model, *f, options).run());
   return model;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,11 @@ struct ProgramOptions {
   std::vector<std::string> parameters;  ///< patterns of the weights that change
   std::vector<Loss> losses;             ///< the loss is their sum
   Optimizer optimizer = Optimizer::sgd;
-  bool momentum = false;         ///< sgd keeps velocities
+  bool momentum = false;  ///< sgd keeps velocities
+  /// Batch norms use the mean and variance of the mini-batch. Those in the model become parameters, running ones that
+  /// move by this share in each step: PyTorch's momentum, 0.1 by default there. nullopt: they stay, and batch norms use
+  /// them.
+  std::optional<double> batch_statistics;
   std::vector<ir::Type> inputs;  ///< concrete, of the function's inputs, with all rows of a mini-batch
 };
 

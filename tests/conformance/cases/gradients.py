@@ -107,3 +107,37 @@ clamp_case("relu", (3, 20), 0, np.inf)
 clamp_case("relu6", (2, 3, 4, 5), 0, 6)
 clamp_case("between", (33,), -1, 0.5)
 clamp_case("fp16", (5, 6), -1, 2, dtype=np.float16)
+
+
+def batch_norm_case(name, shape, affine=True, epsilon=1e-5, dtype=np.float32, spread=1, middle=0):
+    """Both moka_batch_norm_training and its gradient."""
+    x = (rand(*shape) * spread + middle).astype(dtype)
+    gamma, beta = rand(shape[1]).astype(dtype), rand(shape[1]).astype(dtype)
+    epsilon = dtype(epsilon)
+    leaves = [torch.tensor(a, dtype=torch.float64, requires_grad=True) for a in (x, gamma, beta)]
+    mean, variance = torch.zeros(shape[1], dtype=torch.float64), torch.zeros(shape[1], dtype=torch.float64)
+    y = F.batch_norm(leaves[0], mean, variance, *(leaves[1:] if affine else (None, None)), training=True, momentum=1, eps=float(epsilon))
+    n = x.size // shape[1]
+    found = [y.detach().numpy().astype(dtype), mean.numpy().astype(dtype), (variance * ((n - 1) / n)).numpy().astype(dtype)]
+    more = {"gamma": gamma, "beta": beta} if affine else {}
+    op_case("moka_batch_norm_training", name, {"x": x, **more}, {"epsilon": epsilon}, found)
+    dy = rand(*shape).astype(dtype)
+    y.backward(torch.tensor(dy, dtype=torch.float64))
+    normalized = (y - leaves[2].view(1, -1, *[1] * (len(shape) - 2))) / leaves[1].view(1, -1, *[1] * (len(shape) - 2)) if affine else y
+    axes = [i for i in range(len(shape)) if i != 1]
+    dgamma, dbeta = (normalized.detach().numpy() * dy).sum(tuple(axes)), dy.astype(np.float64).sum(tuple(axes))
+    op_case("moka_batch_norm_training_gradient", name, {"x": x, "dy": dy, "mean": found[1], "variance": found[2], **({"gamma": gamma} if affine else {})},
+            {"epsilon": epsilon}, [leaves[0].grad.numpy().astype(dtype), dgamma.astype(dtype), dbeta.astype(dtype)])
+
+
+batch_norm_case("vectors", (6, 5))
+batch_norm_case("vectors_many_channels", (3, 33))
+batch_norm_case("1d", (2, 3, 9))
+batch_norm_case("2d", (3, 6, 5, 4))
+batch_norm_case("2d_many_channels", (2, 19, 4, 5))
+batch_norm_case("2d_many_pixels", (2, 3, 17, 19))
+batch_norm_case("2d_far_from_zero", (2, 4, 6, 6), middle=50)
+batch_norm_case("2d_no_affine", (2, 16, 3, 3), affine=False)
+batch_norm_case("2d_epsilon", (2, 8, 3, 3), epsilon=0.5)
+batch_norm_case("3d", (2, 4, 3, 2, 5))
+batch_norm_case("2d_fp16", (2, 4, 3, 3), dtype=np.float16, epsilon=1e-3)

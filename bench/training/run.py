@@ -6,7 +6,7 @@ run.py --program PROGRAM [--only NET,...] [--batches 1,8,32] [--threads 1,2] [--
 A step is the loss of a mini-batch, its gradients, and stochastic gradient descent with momentum. Each engine trains in a process of
 its own with the same weights and examples, and the processes take turns, in another order each round. Times are medians. Before they
 are timed, the losses of four steps must agree. Memory is the largest resident size of the process beyond what it had before the model;
-PyTorch's is the smaller of its two. Batch norms use the statistics in the net. Ratios are Moka's figure over the better one of
+PyTorch's is the smaller of its two. Batch norms use the statistics in the net, or with --batch-statistics those of the mini-batch. Ratios are Moka's figure over the better one of
 PyTorch. --kernels prints the time of each operation in one step of Moka instead. Exit status 1 when losses differ.
 """
 
@@ -27,6 +27,7 @@ sys.path.insert(0, str(HERE.parent))
 from harness import machine, output  # noqa: E402
 
 NETS = ("mlp", "cnn", "lstm", "transformer", "resnet18", "mobilenet_v2")
+WITH_NORMS = ("cnn", "resnet18", "mobilenet_v2")
 MOKA, EAGER, COMPILED = "moka", "eager", "compiled"
 CHECK = {"learning_rate": 0.01, "momentum": 0.9}
 TIMED = {"learning_rate": 1e-6, "momentum": 0.9}  # the loss stays, so that no gradient becomes denormal
@@ -83,12 +84,13 @@ def options():
     parser.add_argument("--seconds", type=float, default=0.3, help="of each turn, which has a step at least")
     parser.add_argument("--quick", action="store_true", help="mini-batches of 8 on one thread, three rounds")
     parser.add_argument("--kernels", action="store_true", help="the time of each operation of Moka's step instead")
+    parser.add_argument("--batch-statistics", action="store_true", help="batch norms as in PyTorch's train(); nets with batch norms")
     parser.add_argument("--folder", default="build/bench/training", help="for models and logs")
     parser.add_argument("--out", help="write results here as JSON")
     parser.add_argument("--page", help="write the tables here as Markdown")
     parser.add_argument("--json", action="store_true")
     o = parser.parse_args()
-    o.only = o.only.split(",") if o.only else list(NETS)
+    o.only = o.only.split(",") if o.only else list(WITH_NORMS if o.batch_statistics else NETS)
     for name in o.only:
         if name not in NETS:
             parser.error(f"--only: no net '{name}' (expected {', '.join(NETS)})")
@@ -124,10 +126,11 @@ def convert(net, batch, folder):
     return path
 
 
-def task(net, batch, threads, folder):
+def task(net, batch, threads, o):
     """The description of what Moka trains, written to a file."""
     import trained
 
+    folder = o.folder
     path = convert(net, batch, folder)
     x, target = trained.batch(net, batch)
     arrays = {}
@@ -138,14 +141,15 @@ def task(net, batch, threads, folder):
     out = folder / f"{net}-{batch}-{threads}.json"
     out.write_text(json.dumps({
         "model": str(path), "parameters": json.loads(pathlib.Path(f"{path}.json").read_text()), "loss": "cross_entropy", "input": "y",
-        "target": "target", "optimizer": "sgd", "momentum": True, "threads": threads, "arrays": arrays}))
+        "target": "target", "optimizer": "sgd", "momentum": True,
+        "batch_statistics": 0.1 if o.batch_statistics else None, "threads": threads, "arrays": arrays}))
     return out
 
 
 def start(name, net, batch, threads, o):
     log = o.folder / f"{name}-{net}-{batch}-{threads}.log"
-    command = ([o.program, str(task(net, batch, threads, o.folder))] if name == MOKA else
-               [sys.executable, str(HERE / "torch_step.py"), net, str(batch), str(threads), name])
+    command = ([o.program, str(task(net, batch, threads, o))] if name == MOKA else
+               [sys.executable, str(HERE / "torch_step.py"), net, str(batch), str(threads), name, "batch" if o.batch_statistics else "fixed"])
     return Engine(name, command, processors(threads), log)
 
 

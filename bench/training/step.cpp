@@ -1,10 +1,11 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "base/clock.h"
+#include "base/pattern.h"
 #include "format/model_file.h"
 #include "ir/text_reader.h"
 #include "trace/read.h"
@@ -20,6 +21,7 @@ std::vector<const kernel::Device*> all_devices();
 ///   "parameters"                patterns of the weights that change
 ///   "loss", "input", "target"   "cross_entropy" or "mean_squared_error", what it reads, and its input
 ///   "optimizer", "momentum"     "sgd" or "adam"; whether sgd keeps velocities
+///   "batch_statistics"          the momentum of the statistics of batch norms, or null: they stay
 ///   "threads"
 ///   "arrays"                    {name: {"file": raw bytes, "type": "fp32" or "int32", "shape"}}, the same in all steps
 /// A line of standard input is a request, and each is answered with one line of JSON. "numbers" are those of the
@@ -98,6 +100,7 @@ class Worker {
     for (const std::string p : task_["parameters"]) o.program.parameters.push_back(p);
     o.program.optimizer = task_["optimizer"] == "adam" ? Optimizer::adam : Optimizer::sgd;
     o.program.momentum = task_["momentum"];
+    if (!task_["batch_statistics"].is_null()) o.program.batch_statistics = task_["batch_statistics"].get<double>();
     const bool is_class = task_["loss"] == "cross_entropy";
     o.program.losses.push_back(
         {is_class ? Loss::Kind::cross_entropy : Loss::Kind::mean_squared_error, task_["input"], task_["target"]});
@@ -105,6 +108,11 @@ class Worker {
       if (d->name() == "cpu" || d->name() == "reference") o.compile.plan.devices.push_back(d);
     o.compile.plan.threads = task_["threads"];
     return o;
+  }
+
+  bool matches(const std::string& parameter) const {
+    return std::any_of(task_["parameters"].begin(), task_["parameters"].end(),
+                       [&](const json& pattern) { return matches_pattern(pattern.get<std::string>(), parameter); });
   }
 
   Result<json> load() {
@@ -122,7 +130,8 @@ class Worker {
     }
     trainer_ = MOKA_TRY(Trainer::make([path] { return import(path); }, inputs, options()));
     int64_t count = 0;
-    for (const auto& [name, value] : trainer_->parameters()) count += value.count();
+    for (const auto& [name, value] : trainer_->parameters())
+      if (matches(name)) count += value.count();
     return json{{"plan", seconds_since(start)}, {"parameters", count}};
   }
 

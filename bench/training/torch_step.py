@@ -1,11 +1,14 @@
-"""Trains a net with PyTorch: torch_step.py NET BATCH THREADS eager|compiled. Requests and answers are those of step.cpp."""
+"""Trains a net with PyTorch: torch_step.py NET BATCH THREADS eager|compiled fixed|batch
+
+"batch": batch norms use the statistics of the mini-batch. Requests and answers are those of step.cpp.
+"""
 
 import json
 import os
 import sys
 import time
 
-NET, BATCH, THREADS, MODE = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+NET, BATCH, THREADS, MODE, STATISTICS = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5]
 os.environ["OMP_NUM_THREADS"] = str(THREADS)
 
 import torch  # noqa: E402
@@ -28,6 +31,10 @@ class Worker:
             file.write("5")  # VmHWM begins anew
         start = time.perf_counter()
         net = trained.model(NET)
+        for module in net.modules():
+            if STATISTICS == "batch" and isinstance(module, torch.nn.BatchNorm2d):
+                module.momentum = 0.1
+                module.train()
         weights = [p for p in net.parameters() if p.requires_grad]
         self.optimizer = torch.optim.SGD(weights, lr=0, momentum=0, fused=True)
 

@@ -172,8 +172,9 @@ class Maker {
       args.emplace_back(k, MOKA_TRY(builder_.op("read_state", {{"input", states.back()}})));
     }
     for (const auto& [name, value] : numbers_) args.emplace_back(name, value);
-    const Op* step = MOKA_TRY(
-        builder_.append({options_.optimizer == Optimizer::sgd ? "moka_sgd_step" : "moka_adam_step", std::move(args)}));
+    const Op* step =
+        MOKA_TRY(builder_.append({options_.optimizer == Optimizer::sgd ? "moka_sgd_step" : "moka_adam_step",
+                                  std::move(args), cat(parameter, "_step")}));
     for (size_t i = 0; i < states.size(); i++)
       MOKA_TRY(builder_.append({"write_state", {{"input", states[i]}, {"data", step->output(i + 1)}}}));
     return step->output();

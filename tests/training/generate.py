@@ -290,7 +290,7 @@ SLOW, SLOW_ADAM = sgd(0.0078125, 0.875), adam(2.0**-9)
 cases = []
 for make, (numbers, optimizer) in [(lambda: mlp("cross_entropy"), SGD), (lambda: mlp("cross_entropy"), ADAM), (lambda: mlp("mse"), MOMENTUM),
                                    (cnn, MOMENTUM), (cnn, ADAM), (transformer, MOMENTUM), (dropout, MOMENTUM), (cnn_of_batches, SLOW),
-                                   (cnn_of_batches, SLOW_ADAM)]:
+                                   (cnn_of_batches, SLOW_ADAM), (lstm, MOMENTUM), (lstm, ADAM)]:
     net, forward = make()
     cases.append(case(net, forward, optimizer, numbers))
 with open(os.path.join(HERE, "cases.json"), "w") as f:

@@ -51,8 +51,8 @@ class MOKA_EXPORT UpdateContext {
   UpdateParameters parameters;  ///< those of the next mini-batch
   bool is_cancelled = false;    ///< UpdateTask::cancel ended the run
 
-  /// The model with the weights that it has now. Inside a handler the task owns them; the context that
-  /// UpdateTask::run returns has its own.
+  /// The model with the weights that it has now. The context that a handler gets throws invalid_argument when the
+  /// handler has returned; the one that UpdateTask::run returns has weights of its own.
   ModelSource source() const;
   /// The same model, ready to predict. Model::parameter gives its new weights.
   Model model(const ModelConfiguration& configuration = {}) const;
@@ -89,10 +89,11 @@ class MOKA_EXPORT UpdateTask {
   UpdateTask(const ModelSource& model, UpdateExamples examples, UpdateOptions options = {});
 
   /// Trains, and returns the new model. After cancel it returns the model as it is then, and another call goes on.
-  /// Throws invalid_argument (an example that does not fit, which is named), data (a number that is not finite, a loss
-  /// that diverges), and what predictions throw.
+  /// Throws invalid_argument (an example that does not fit, which is named; the task is running already), data (a
+  /// number that is not finite, a loss that diverges), and what predictions throw.
   UpdateContext run();
-  /// In a handler: changes parameters from the next mini-batch on. Throws invalid_argument.
+  /// In a handler, or while the task is not running: changes parameters from the next mini-batch on. Throws
+  /// invalid_argument.
   void resume(const UpdateParameters& parameters);
   /// The training stops before the next mini-batch. Called in a handler or on any thread.
   void cancel();

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
+#include <thread>
 
 #include "api/build.h"
 #include "api/internal.h"
@@ -73,7 +75,7 @@ struct __attribute__((visibility("hidden"))) UpdateTask::Impl {
   void change(const UpdateParameters& parameters);
   Status read(size_t index, update::Example& to) const;
   UpdateContext context(UpdateEvent event, std::function<ModelSource()> source);
-  Status report(UpdateEvent event, const update::Metrics& metrics, update::Settings& settings);
+  void show(UpdateEvent event, std::function<ModelSource()> source);
   ModelSource current() const;
   update::Settings& settings() { return network ? network->settings() : own_settings; }
 
@@ -89,7 +91,7 @@ struct __attribute__((visibility("hidden"))) UpdateTask::Impl {
   update::Settings own_settings;
   update::Metrics metrics;
   std::atomic<bool> cancelled{false};
-  std::atomic<bool> running{false};
+  std::atomic<std::thread::id> runs_on{};  ///< the thread of run(); none: it is not running
 };
 
 namespace {
@@ -194,10 +196,33 @@ UpdateContext UpdateTask::Impl::context(UpdateEvent event, std::function<ModelSo
   return out;
 }
 
+/// Calls the handler with a context that refuses to give a model later, when the weights change.
+void UpdateTask::Impl::show(UpdateEvent event, std::function<ModelSource()> model) {
+  if (!options.progress) return;
+  struct Gate {
+    std::mutex mutex;
+    bool open = true;
+  };
+  struct Closing {
+    std::shared_ptr<Gate> gate;
+    ~Closing() {
+      const std::lock_guard lock(gate->mutex);
+      gate->open = false;
+    }
+  };
+  const Closing closing{std::make_shared<Gate>()};
+  options.progress(context(event, [gate = closing.gate, model = std::move(model)] {
+    const std::lock_guard lock(gate->mutex);
+    if (gate->open) return model();
+    throw Exception(ErrorKind::invalid_argument,
+                    "the handler of this context has returned; the context of UpdateTask::run keeps its model");
+  }));
+}
+
 UpdateContext UpdateTask::Impl::run_network() {
   const auto progress = [&](update::Event event, const update::Metrics& now, update::Settings&) -> Status {
     metrics = now;
-    if (options.progress) options.progress(context(static_cast<UpdateEvent>(event), [this] { return current(); }));
+    show(static_cast<UpdateEvent>(event), [this] { return current(); });
     return {};
   };
   unwrap(network->run(progress));
@@ -210,7 +235,7 @@ UpdateContext UpdateTask::Impl::run_neighbors() {
   const auto changed = std::make_shared<format::ModelSource>(source.impl().source());
   const auto model = [changed] { return ModelSource(std::make_shared<ModelSource::Impl>(*changed)); };
   cancelled = false;
-  if (options.progress) options.progress(context(UpdateEvent::training_begin, model));
+  show(UpdateEvent::training_begin, model);
   const std::string input = learner.description.functions.at(0).inputs.at(0).name;
   const std::string label = learner.description.functions.at(0).predicted_feature_name;
   const bool texts = own.neighbors->string_labels;
@@ -242,7 +267,7 @@ UpdateContext UpdateTask::Impl::run_neighbors() {
   if (!cancelled) {
     const auto labels = texts ? update::Labels(std::move(text_labels)) : update::Labels(std::move(int_labels));
     unwrap(update::add_samples(*changed, rows, own.neighbors->dimensions, labels, neighbors));
-    if (options.progress) options.progress(context(UpdateEvent::epoch_end, model));
+    show(UpdateEvent::epoch_end, model);
   }
   UpdateContext out = context(UpdateEvent::epoch_end, model);
   out.is_cancelled = cancelled;
@@ -255,8 +280,25 @@ UpdateTask::UpdateTask(const ModelSource& model, UpdateExamples examples, Update
 UpdateTask::UpdateTask(const std::string& path, UpdateExamples examples, UpdateOptions options)
     : UpdateTask(open_for_update(path), std::move(examples), std::move(options)) {}
 
-UpdateContext UpdateTask::run() { return impl_->network ? impl_->run_network() : impl_->run_neighbors(); }
-void UpdateTask::resume(const UpdateParameters& parameters) { impl_->change(parameters); }
+UpdateContext UpdateTask::run() {
+  struct Running {
+    Impl& task;
+    ~Running() { task.runs_on = std::thread::id(); }
+  };
+  std::thread::id none;
+  if (!impl_->runs_on.compare_exchange_strong(none, std::this_thread::get_id()))
+    throw Exception(ErrorKind::invalid_argument, "the task is running already");
+  const Running running{*impl_};
+  return impl_->network ? impl_->run_network() : impl_->run_neighbors();
+}
+
+void UpdateTask::resume(const UpdateParameters& parameters) {
+  const std::thread::id thread = impl_->runs_on;
+  if (thread != std::thread::id() && thread != std::this_thread::get_id())
+    throw Exception(ErrorKind::invalid_argument, "the task is running: only its handler changes parameters");
+  impl_->change(parameters);
+}
+
 void UpdateTask::cancel() {
   impl_->cancelled = true;
   if (impl_->network) impl_->network->cancel();

@@ -67,6 +67,16 @@ Status NetworkTask::mini_batch() {
   return {};
 }
 
+/// No loss follows the last step.
+Status NetworkTask::check_weights() const {
+  for (const auto& [name, weights] : learner_->parameters())
+    for (const float v : weights.as<float>())
+      if (!std::isfinite(v))
+        return fail(ErrorCode::data, "the training diverges: an element of '", name, "' is ", v,
+                    " with the learning rate ", number(settings_, "learningRate", 0));
+  return {};
+}
+
 Status NetworkTask::run(const Progress& progress) {
   cancelled_ = false;
   if (!begun_) MOKA_TRY(report(progress, Event::training_begin));
@@ -84,7 +94,7 @@ Status NetworkTask::run(const Progress& progress) {
     epoch_++;
     MOKA_TRY(report(progress, Event::epoch_end));
   }
-  return {};
+  return check_weights();
 }
 
 }  // namespace moka::update

@@ -31,7 +31,7 @@ class NetworkTask {
 
   /// Trains until the last epoch has ended or cancel() was called, and goes on where it stopped. A new number of epochs
   /// or size of mini-batches holds from the next mini-batch on, and a new order from the next epoch on. Errors: those
-  /// of NetworkLearner::step; data (the loss is not finite, and the weights are of no use).
+  /// of NetworkLearner::step; data (the loss or a weight is not finite, and the weights are of no use).
   Status run(const Progress& progress);
   /// The training stops before its next mini-batch. Called on any thread.
   void cancel() { cancelled_ = true; }
@@ -46,6 +46,7 @@ class NetworkTask {
   Status report(const Progress& progress, Event event);
   Status mini_batch();
   void begin_epoch();
+  Status check_weights() const;
 
   std::unique_ptr<NetworkLearner> learner_;
   import::UpdateDescription update_;

@@ -29,6 +29,7 @@ from ._moka import (
     TraceSummary,
     UnsupportedError,
     UnsupportedOperation,
+    UpdateMetrics,
     __version__,
     summarize_trace,
 )
@@ -54,6 +55,7 @@ from ._onnx import check_onnx, to_onnx
 from ._predictor import Intermediate
 from ._trace import span as trace_span
 from ._trace import trace
+from ._update_task import UpdateContext, UpdateTask
 from .build import from_onnx
 
 __all__ = [
@@ -81,6 +83,9 @@ __all__ = [
     "TraceSummary",
     "UnsupportedError",
     "UnsupportedOperation",
+    "UpdateContext",
+    "UpdateMetrics",
+    "UpdateTask",
     "__version__",
     "build",
     "check_layers",

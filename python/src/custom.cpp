@@ -5,7 +5,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <set>
 #include <utility>
@@ -273,24 +272,12 @@ class PythonModel final : public CustomModel {
       if (!nb::isinstance<nb::dict>(result)) raise_type("expected a dict of outputs, got " + kind_of(result));
       Borrowed borrowed;
       Features outputs = to_features(result, function_.outputs, borrowed);
-      // Copies values whose memory belongs to Python, because `borrowed` releases it.
-      for (auto& [name, value] : outputs) {
-        if (auto* array = std::get_if<MultiArray>(&value)) *array = array->converted(array->type());
-        if (auto* image = std::get_if<Image>(&value)) *image = copy_of(*image);
-      }
+      copy_borrowed(outputs);
       return outputs;
     });
   }
 
  private:
-  static Image copy_of(const Image& image) {
-    Image out(image.width, image.height, image.format);
-    for (int64_t y = 0; y < image.height; y++)
-      std::memcpy(out.pixels.get() + y * out.row_bytes, image.pixels.get() + y * image.row_bytes,
-                  static_cast<size_t>(out.row_bytes));
-    return out;
-  }
-
   const Held predict_;
   const FunctionDescription function_;
 };

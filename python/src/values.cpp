@@ -287,6 +287,19 @@ Features to_features(nb::handle dict, const std::vector<FeatureDescription>& des
   return out;
 }
 
+void copy_borrowed(Features& features) {
+  for (auto& [name, value] : features) {
+    if (auto* array = std::get_if<MultiArray>(&value)) *array = array->converted(array->type());
+    if (auto* image = std::get_if<Image>(&value)) {
+      Image copy(image->width, image->height, image->format);
+      for (int64_t y = 0; y < image->height; y++)
+        std::memcpy(copy.pixels.get() + y * copy.row_bytes, image->pixels.get() + y * image->row_bytes,
+                    static_cast<size_t>(copy.row_bytes));
+      *image = std::move(copy);
+    }
+  }
+}
+
 Features to_columns(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed) {
   Features out;
   for (auto [key, value] : nb::borrow<nb::dict>(dict)) {

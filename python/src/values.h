@@ -64,6 +64,8 @@ FeatureValue to_feature(nb::handle value, const FeatureDescription& f, Borrowed&
 /// the features of an earlier prediction; if the names are the same, these objects get the new values.
 Features to_features(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed,
                      const Reading* reading = nullptr, Features names = {});
+/// Gives arrays and pictures memory of their own, so that they outlive a Borrowed.
+void copy_borrowed(Features& features);
 /// The columns of a table: arrays with an axis of rows, or lists of strings. Omits None.
 Features to_columns(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed);
 /// Converts output backings: arrays to write to.

@@ -52,6 +52,15 @@ if described is not None:
 marked = update.mark("net.mlmodel", ["dense"], learning_rate=(0.1, 0.0, 1.0), epochs=(3, [1, 3]))
 update.nearest_neighbors(marked, x, ["a"], k=3).save("knn.mlmodel")
 
+
+def show(context: moka.UpdateContext) -> None:
+    rate: float = context.metrics.loss / context.metrics.mini_batches
+    task.resume({"learningRate": rate})
+
+
+task = moka.UpdateTask("net.mlmodel", [{"x": x, "label": "a"}], parameters={"epochs": 3}, progress=show)
+learned: Dict[str, np.ndarray] = task.run().weights
+
 try:
     model.predict({})
 except moka.InvalidArgumentError as error:

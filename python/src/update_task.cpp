@@ -1,0 +1,161 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "bindings.h"
+#include "interpreter.h"
+#include "moka/update.h"
+#include "values.h"
+
+namespace moka::python {
+
+namespace {
+
+UpdateParameters to_parameters(const Dict& given) {
+  UpdateParameters out;
+  for (const auto& [key, value] : given) {
+    const std::string name = nb::cast<std::string>(key);
+    if (nb::isinstance<nb::bool_>(value)) {
+      out[name] = nb::cast<bool>(value);
+    } else if (PyIndex_Check(value.ptr()) != 0) {
+      int64_t number = 0;
+      if (!nb::try_cast(value, number))
+        raise(ErrorKind::invalid_argument,
+              name + ": expected an integer of 64 bits, got " + nb::cast<std::string>(nb::str(nb::handle(value))));
+      out[name] = number;
+    } else if (nb::isinstance<nb::float_>(value)) {
+      out[name] = nb::cast<double>(value);
+    } else {
+      raise_type(name + ": expected a number or a bool, got " + kind_of(value));
+    }
+  }
+  return out;
+}
+
+Dict to_dict(const UpdateParameters& parameters) {
+  Dict out;
+  for (const auto& [name, value] : parameters)
+    out[nb::str(name.c_str(), name.size())] = std::visit([](auto v) { return nb::cast(v); }, value);
+  return out;
+}
+
+/// A task whose examples and handler are Python's. Between runs it keeps no reference to them: they may refer to it,
+/// where the garbage collector does not see it. Used with the interpreter's lock held.
+class Task {
+ public:
+  /// `model`: a path or a source.
+  template <class Given>
+  static std::unique_ptr<Task> make(const Given& model, size_t count, const Dict& parameters,
+                                    const ModelConfiguration& configuration, size_t kept_bytes) {
+    std::unique_ptr<Task> out(new Task);
+    UpdateOptions options;
+    options.parameters = to_parameters(parameters);
+    options.progress = [task = out.get()](const UpdateContext& context) { task->progress(context); };
+    options.configuration = configuration;
+    options.kept_bytes = kept_bytes;
+    UpdateExamples examples(count, [task = out.get()](size_t i) { return task->read(i); });
+    const Unlocked unlocked;
+    out->task_ = std::make_unique<UpdateTask>(model, std::move(examples), std::move(options));
+    return out;
+  }
+
+  /// `read`: returns the dict of an example. `progress`: gets a context.
+  UpdateContext run(const nb::object& read, const nb::object& progress, const Reading& reading) {
+    if (run_ != nullptr) raise(ErrorKind::invalid_argument, "the task is running already");
+    const Run run{read, progress, reading};
+    struct Running {
+      Task& task;
+      ~Running() { task.run_ = nullptr; }
+    };
+    const Running running{*this};
+    run_ = &run;
+    const Unlocked unlocked;
+    return task_->run();
+  }
+  void resume(const Dict& parameters) { task_->resume(to_parameters(parameters)); }
+  void cancel() { task_->cancel(); }
+  const UpdateDescription& description() const { return task_->description(); }
+
+ private:
+  struct Run {
+    nb::object read, progress;
+    Reading reading;
+  };
+
+  void check_names(nb::handle row) const {
+    if (!nb::isinstance<nb::dict>(row)) return;
+    const auto& inputs = description().training_inputs;
+    for (auto [key, value] : nb::borrow<nb::dict>(row)) {
+      const std::string name = nb::cast<std::string>(nb::str(nb::handle(key)));
+      if (std::any_of(inputs.begin(), inputs.end(), [&](const auto& f) { return f.name == name; })) continue;
+      std::string all;
+      for (const auto& f : inputs) all += (all.empty() ? "'" : ", '") + f.name + "'";
+      raise(ErrorKind::invalid_argument, "'" + name + "': not a training input of the model, which has " + all);
+    }
+  }
+
+  Features read(size_t index) const {
+    const nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    const nb::object row = run_->read(index);
+    const std::string place = "example " + std::to_string(index) + ": ";
+    try {
+      check_names(row);
+      Borrowed borrowed;
+      Features out = to_features(row, description().training_inputs, borrowed, &run_->reading);
+      copy_borrowed(out);
+      return out;
+    } catch (const Exception& e) {
+      raise(e.kind(), place + e.what());
+    } catch (const nb::builtin_exception& e) {
+      raise_type(place + e.what());
+    }
+  }
+
+  void progress(const UpdateContext& context) const {
+    const nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    run_->progress(context);
+  }
+
+  std::unique_ptr<UpdateTask> task_;
+  const Run* run_ = nullptr;  ///< the call of run(); null: none
+};
+
+}  // namespace
+
+void bind_update_task(nb::module_& m) {
+  nb::class_<UpdateMetrics>(m, "UpdateMetrics", "Core ML's metrics of an update.")
+      .def_ro("loss", &UpdateMetrics::loss,
+              "The loss of the mini-batch before its step; at the end of an epoch, the mean over its examples.")
+      .def_ro("epoch", &UpdateMetrics::epoch, "From 0.")
+      .def_ro("mini_batch", &UpdateMetrics::mini_batch, "In its epoch, from 0.")
+      .def_ro("mini_batches", &UpdateMetrics::mini_batches, "Of the epoch.")
+      .def("__repr__", [](const UpdateMetrics& metrics) {
+        return "UpdateMetrics(loss=" + nb::cast<std::string>(nb::repr(nb::float_(metrics.loss))) +
+               ", epoch=" + std::to_string(metrics.epoch) + ", mini_batch=" + std::to_string(metrics.mini_batch) +
+               ", mini_batches=" + std::to_string(metrics.mini_batches) + ")";
+      });
+  nb::class_<UpdateContext>(m, "UpdateContext", "What moka.UpdateContext is made of.")
+      .def_prop_ro("event", [](const UpdateContext& c) { return std::string(to_string(c.event)); })
+      .def_ro("metrics", &UpdateContext::metrics)
+      .def_prop_ro("parameters", [](const UpdateContext& c) { return to_dict(c.parameters); })
+      .def_ro("is_cancelled", &UpdateContext::is_cancelled)
+      .def("source", &UpdateContext::source, nb::call_guard<Unlocked>())
+      .def(
+          "save", [](const UpdateContext& c, const std::string& path, bool force) { c.save(path, overwrite(force)); },
+          nb::arg("path"), nb::arg("force"), nb::call_guard<Unlocked>());
+  nb::class_<Task>(m, "UpdateTask", "What moka.UpdateTask is made of.")
+      .def_static("of_file", &Task::make<std::string>)
+      .def_static("of_source", &Task::make<ModelSource>)
+      .def("run", &Task::run)
+      .def("resume", &Task::resume)
+      .def("cancel", &Task::cancel)
+      .def_prop_ro("description", &Task::description, nb::rv_policy::copy);
+}
+
+}  // namespace moka::python

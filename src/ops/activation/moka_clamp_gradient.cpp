@@ -36,7 +36,8 @@ OpDef define_moka_clamp_gradient() {
       .constant("beta", "T")
       .infer(infer_clamp_gradient)
       .reference(clamp_gradient_reference)
-      .note("0 where x is alpha, beta or NaN. An infinite beta does not count.", "torch.relu, torch.nn.functional.relu6")
+      .note("0 where x is alpha, beta or NaN. An infinite beta does not count.",
+            "torch.relu, torch.nn.functional.relu6")
       .build();
 }
 

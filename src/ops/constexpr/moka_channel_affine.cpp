@@ -40,7 +40,7 @@ std::vector<double> numbers_of(const OpCall& call, std::string_view param, size_
 Status moka_channel_affine_reference(const OpCall& call, std::span<const TensorView> out) {
   const auto n = static_cast<size_t>(MOKA_TRY(call.integer("channels")));
   const std::string_view kind = MOKA_TRY(call.text("kind"));
-  Affine a;
+  ir::Affine a;
   if (kind == "batch_norm")
     a = affine_of_norm(numbers_of(call, "mean", n, 0), numbers_of(call, "variance", n, 1),
                        numbers_of(call, "gamma", n, 1), numbers_of(call, "beta", n, 0),
@@ -49,10 +49,10 @@ Status moka_channel_affine_reference(const OpCall& call, std::span<const TensorV
     a = {numbers_of(call, "numbers", 1, 1), numbers_of(call, "beta", 1, 0)};
   else
     a = affine_of_numbers(kind == "sub_from" ? "sub" : kind, numbers_of(call, "numbers", 1, 0), kind == "sub_from");
-  if (call.has("scale")) a = Affine{numbers_of(call, "scale", 1, 1), numbers_of(call, "shift", 1, 0)}.then(a);
+  if (call.has("scale")) a = ir::Affine{numbers_of(call, "scale", 1, 1), numbers_of(call, "shift", 1, 0)}.then(a);
   for (size_t i = 0; i < n; i++) {
-    out[0].as<double>()[i] = Affine::at(a.scale, i);
-    out[1].as<double>()[i] = Affine::at(a.shift, i);
+    out[0].as<double>()[i] = ir::Affine::at(a.scale, i);
+    out[1].as<double>()[i] = ir::Affine::at(a.shift, i);
   }
   return {};
 }

@@ -51,7 +51,8 @@ Status moka_batch_norm_training_gradient_reference(const OpCall& call, std::span
 
 OpDef define_moka_batch_norm_training_gradient() {
   return OpBuilder("moka_batch_norm_training_gradient",
-                   "The gradients of moka_batch_norm_training's x, gamma and beta from the gradient dy of its first result, and "
+                   "The gradients of moka_batch_norm_training's x, gamma and beta from the gradient dy of its first "
+                   "result, and "
                    "from the mean and variance that it found.",
                    Opset::ios13)
       .type_var("T", kF16F32)

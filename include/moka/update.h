@@ -99,6 +99,10 @@ class MOKA_EXPORT UpdateTask {
   void cancel();
 
   const UpdateDescription& description() const;
+  /// Where each operation of a training step runs, and why: loss, gradients and optimizer behind the layers that learn,
+  /// for mini-batches of the size of the last one. Throws invalid_argument before the first mini-batch, and for a
+  /// nearest-neighbors classifier.
+  ComputePlan compute_plan() const;
 
   struct Impl;
 

@@ -89,6 +89,7 @@ struct __attribute__((visibility("hidden"))) UpdateTask::Impl {
   bool label_is_target = false;
   std::unique_ptr<update::NetworkTask> network;  ///< null: a nearest-neighbors classifier
   update::Settings own_settings;
+  trace::ModelId trace_model = 0;  ///< whose lanes the steps are on
   update::Metrics metrics;
   std::atomic<bool> cancelled{false};
   std::atomic<std::thread::id> runs_on{};  ///< the thread of run(); none: it is not running
@@ -220,6 +221,8 @@ void UpdateTask::Impl::show(UpdateEvent event, std::function<ModelSource()> mode
 }
 
 UpdateContext UpdateTask::Impl::run_network() {
+  if (trace::is_on() && trace_model == 0) trace_model = trace::add_model("update");
+  const trace::Use use(trace_model);
   const auto progress = [&](update::Event event, const update::Metrics& now, update::Settings&) -> Status {
     metrics = now;
     show(static_cast<UpdateEvent>(event), [this] { return current(); });
@@ -303,6 +306,18 @@ void UpdateTask::cancel() {
   impl_->cancelled = true;
   if (impl_->network) impl_->network->cancel();
 }
+
+ComputePlan UpdateTask::compute_plan() const {
+  const runtime::Model* program = impl_->network ? impl_->network->learner().program() : nullptr;
+  if (program == nullptr)
+    throw Exception(ErrorKind::invalid_argument, impl_->network
+                                                     ? "the plan of a step is made by the first mini-batch"
+                                                     : "a nearest-neighbors classifier has no training step");
+  std::vector<ir::Type> types;
+  for (const auto& v : program->ir().body().inputs()) types.push_back(v->type);
+  return api::report(*program, *unwrap(program->plan(types)), nullptr);
+}
+
 const UpdateDescription& UpdateTask::description() const { return impl_->described; }
 
 }  // namespace moka

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "trace/trace.h"
+
 namespace moka::training {
 
 namespace {
@@ -57,6 +59,7 @@ Result<Trainer::Planned*> Trainer::planned(const std::vector<ir::Type>& inputs) 
       states_.emplace(s.name, MOKA_TRY(ir::Tensor::zeros(s.array.dtype, MOKA_TRY(ir::Shape::make(s.array.shape)))));
     made = made->with_parameters(parameters_, options_.compile.plan.budget);
   }
+  last_ = made.get();
   plans_.emplace_back(inputs, Planned{std::move(made), steps_});
   return &plans_.back().second;
 }
@@ -70,6 +73,8 @@ Result<double> Trainer::step(const std::map<std::string, ir::Tensor>& arrays, co
   }
   Planned& planned = *MOKA_TRY(this->planned(inputs));
   const runtime::Model& model = *planned.model;
+  last_ = &model;
+  const trace::Span span(trace::Lane::activity, "training step");
   if (planned.version != steps_) MOKA_TRY(model.renew_parameters());
   planned.version = steps_;
 
@@ -101,7 +106,7 @@ Result<double> Trainer::step(const std::map<std::string, ir::Tensor>& arrays, co
     values.emplace_back(ir::ArrayView{ir::DType::fp32, {}, {}, &scalars[used++]});
   }
   runtime::Prediction prediction =
-      model.predict({.types = types, .inputs = values, .outputs = {}, .is_recorded = true});
+      model.predict({.types = types, .inputs = values, .outputs = {}, .is_recorded = trace::is_on()});
   MOKA_TRY(prediction.take_status());
   const double loss = ir::load_f64(prediction.output(0), 0);
   const auto& outputs = model.function().outputs;

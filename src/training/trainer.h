@@ -34,6 +34,8 @@ class Trainer {
   /// The current values, which later steps change in place.
   const std::map<std::string, ir::Tensor>& parameters() const { return parameters_; }
   int64_t steps() const { return steps_; }
+  /// What computes mini-batches like the last one.
+  const runtime::Model& program() const { return *last_; }
 
  private:
   struct Planned {
@@ -51,6 +53,7 @@ class Trainer {
   std::map<std::string, runtime::StateValue> states_;
   std::vector<std::pair<std::vector<ir::Type>, Planned>> plans_;
   int64_t steps_ = 0;
+  const runtime::Model* last_ = nullptr;
 };
 
 }  // namespace moka::training

@@ -42,6 +42,8 @@ class NetworkLearner {
   Result<double> step(std::span<const size_t> examples, const training::Numbers& numbers);
   /// The current weights, by the names that UpdatableLayer has. Empty before the first step.
   const std::map<std::string, ir::Tensor>& parameters() const;
+  /// What computes mini-batches like the last one; nullptr before the first.
+  const runtime::Model* program() const { return trainer_ == nullptr ? nullptr : &trainer_->program(); }
 
  private:
   using Values = std::vector<ir::Tensor>;

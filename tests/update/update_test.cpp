@@ -144,6 +144,20 @@ TEST(UpdateTask, ChangesParametersAndStopsInHandlers) {
             UpdateTask(model_of(c), rows_of(c), straight).run().source().specification().serialize());
 }
 
+TEST(UpdateTask, ExplainsAStep) {
+  const json& c = case_of("pictures");
+  UpdateTask task(model_of(c), rows_of(c), with_threads(1));
+  EXPECT_THROW(task.compute_plan(), Exception);
+  task.run();
+  std::map<std::string, int> types;
+  for (const PlannedOperation& op : task.compute_plan().operations) {
+    types[op.type]++;
+    if (op.type.starts_with("moka_") || op.type == "linear") EXPECT_EQ(op.device, "cpu") << op.name;
+  }
+  EXPECT_EQ(types["moka_sgd_step"], 6);
+  EXPECT_EQ(types["moka_max_pool_gradient"], 1);
+}
+
 /// The message of what `call` throws.
 template <class F>
 std::string error_of(const F& call) {

@@ -7,6 +7,7 @@
 #include "passes/pass.h"
 #include "runtime/parameters.h"
 #include "training/batch_statistics.h"
+#include "training/recompute.h"
 
 namespace moka::training {
 
@@ -75,6 +76,7 @@ class Maker {
       outputs.push_back(s.next);
       described.push_back(array(s.parameter, s.next->type));
     }
+    if (options_.recompute) MOKA_TRY(recompute(function_, *loss->producer(), ops::table()));
     function_.body().set_outputs(std::move(outputs));
     description_.outputs = std::move(described);
     description_.predicted_feature_name.clear();

@@ -32,6 +32,8 @@ struct ProgramOptions {
   /// move by this share in each step: PyTorch's momentum, 0.1 by default there. nullopt: they stay, and batch norms use
   /// them.
   std::optional<double> batch_statistics;
+  /// Cheap operations compute their results again for the backward pass, which keeps fewer values and takes longer.
+  bool recompute = false;
   std::vector<ir::Type> inputs;  ///< concrete, of the function's inputs, with all rows of a mini-batch
 };
 

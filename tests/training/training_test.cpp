@@ -108,25 +108,28 @@ Result<std::unique_ptr<Trainer>> trainer_of(const json& c, int threads) {
   return Trainer::make([text] { return import_text(text); }, std::move(inputs), options_of(c, threads));
 }
 
-Result<Trained> train(const json& c, int threads) {
+std::map<std::string, Tensor> arrays_of(const json& c, uint64_t step) {
   const Shape shape = shape_of(c["shape"]);
+  std::map<std::string, Tensor> arrays = masks_of(c, step);
+  arrays.emplace("x", draw(step, shape));
+  if (c["loss"] == "cross_entropy") {
+    Tensor target = *Tensor::zeros(DType::int32, {c["rows"].get<int64_t>()});
+    const Tensor drawn = draw(step + 5000, target.shape());
+    for (int64_t i = 0; i < target.count(); i++)
+      store_i64(target.view(), i,
+                static_cast<int64_t>((load_f64(drawn.view(), i) + 1) / 2 * static_cast<double>(c["classes"])));
+    arrays.emplace("target", target);
+  } else {
+    arrays.emplace("target", draw(step + 5000, {shape[0], c["classes"].get<int64_t>()}));
+  }
+  return arrays;
+}
+
+Result<Trained> train(const json& c, int threads) {
   auto trainer = MOKA_TRY(trainer_of(c, threads));
   Trained out;
-  for (uint64_t step = 0; step < 100; step++) {
-    std::map<std::string, Tensor> arrays = masks_of(c, step);
-    arrays.emplace("x", draw(step, shape));
-    if (c["loss"] == "cross_entropy") {
-      Tensor target = MOKA_TRY(Tensor::zeros(DType::int32, {c["rows"].get<int64_t>()}));
-      const Tensor drawn = draw(step + 5000, target.shape());
-      for (int64_t i = 0; i < target.count(); i++)
-        store_i64(target.view(), i,
-                  static_cast<int64_t>((load_f64(drawn.view(), i) + 1) / 2 * static_cast<double>(c["classes"])));
-      arrays.emplace("target", target);
-    } else {
-      arrays.emplace("target", draw(step + 5000, {shape[0], c["classes"].get<int64_t>()}));
-    }
-    out.losses.push_back(MOKA_TRY(trainer->step(arrays, c["numbers"].get<Numbers>())));
-  }
+  for (uint64_t step = 0; step < 100; step++)
+    out.losses.push_back(MOKA_TRY(trainer->step(arrays_of(c, step), c["numbers"].get<Numbers>())));
   for (const auto& [name, tensor] : trainer->parameters()) out.weights.emplace(name, tensor);
   return out;
 }
@@ -161,6 +164,63 @@ TEST_P(Training, GivesTheSameBitsWithMoreThreads) {
     for (const auto& [name, tensor] : one->weights)
       EXPECT_TRUE(tensor == more->weights.at(name)) << name << ", " << threads << " threads";
   }
+}
+
+TEST(Trainer, RecomputesWithTheSameBitsInLessMemory) {
+  for (const json& c : cases()) {
+    const std::string text = c["program"];
+    std::vector<std::unique_ptr<Trainer>> trainers;
+    for (const bool again : {false, true}) {
+      TrainerOptions o = options_of(c, 1);
+      o.program.recompute = again;
+      std::vector<Type> inputs{Type::tensor(DType::fp32, shape_of(c["shape"]))};
+      for (const auto& [name, mask] : masks_of(c, 0)) inputs.push_back(Type::tensor(DType::fp32, mask.shape()));
+      auto trainer = Trainer::make([text] { return import_text(text); }, inputs, o);
+      ASSERT_TRUE(trainer.ok()) << trainer.error().to_string();
+      trainers.push_back(std::move(*trainer));
+      for (uint64_t step = 0; step < 3; step++)
+        ASSERT_TRUE(trainers.back()->step(arrays_of(c, step), c["numbers"].get<Numbers>()).ok());
+    }
+    for (const auto& [name, tensor] : trainers[0]->parameters())
+      EXPECT_TRUE(tensor == trainers[1]->parameters().at(name)) << c["name"] << ": " << name;
+    EXPECT_LE(trainers[1]->program().session_bytes(), trainers[0]->program().session_bytes()) << c["name"];
+  }
+}
+
+std::string three(const std::string& a, const std::string& b) { return "[" + a + ", " + b + ", " + a + "]"; }
+std::string four(const std::string& a) { return "[" + a + ", " + a + ", " + a + ", " + a + "]"; }
+
+/// Twelve convolutions, of which two values each are kept, or one and what the longest layer needs.
+TEST(Trainer, KeepsHalfOfADeepNetWhenItRecomputes) {
+  std::string text = "program(1.3)\n{\n  func main<ios18>(tensor<fp32, [2, 4, 32, 32]> x0) {\n";
+  for (int i = 0; i < 12; i++) {
+    const std::string n = std::to_string(i), next = std::to_string(i + 1);
+    text += "tensor<fp32, [4, 4, 3, 3]> w" + n + " = const()[name = string(\"w" + n +
+            "\"), val = tensor<fp32, [4, 4, 3, 3]>(" +
+            four(four(three(three("0x1p-3", "-0x1p-4"), three("-0x1p-4", "0x1p-5")))) +
+            ")];\ntensor<fp32, [2, 4, 32, 32]> c" + n + " = conv(x = x" + n + ", weight = w" + n +
+            ", pad_type = string(\"same\"), strides = tensor<int32, [2]>([1, 1]))[name = string(\"c" + n + "\")];\n" +
+            "tensor<fp32, [2, 4, 32, 32]> x" + next + " = silu(x = c" + n + ")[name = string(\"x" + next + "\")];\n";
+  }
+  text += "  } -> (x12);\n}\n";
+  const Shape shape{2, 4, 32, 32};
+  std::vector<size_t> bytes;
+  std::vector<Tensor> weights;
+  for (const bool again : {false, true}) {
+    TrainerOptions o;
+    o.program.parameters = {"w*"};
+    o.program.losses = {{Loss::Kind::mean_squared_error, "x12", "target"}};
+    o.program.recompute = again;
+    o.compile.plan.devices = host_devices();
+    auto trainer = Trainer::make([text] { return import_text(text); }, {Type::tensor(DType::fp32, shape)}, o);
+    ASSERT_TRUE(trainer.ok()) << trainer.error().to_string();
+    const auto loss = (*trainer)->step({{"x0", draw(1, shape)}, {"target", draw(2, shape)}}, {{"learning_rate", 0.5}});
+    ASSERT_TRUE(loss.ok()) << loss.error().to_string();
+    bytes.push_back((*trainer)->program().session_bytes());
+    weights.push_back((*trainer)->parameters().at("w0"));
+  }
+  EXPECT_TRUE(weights[0] == weights[1]);
+  EXPECT_LT(bytes[1], bytes[0] * 7 / 10);
 }
 
 TEST(Trainer, RefusesAClassThatTheLossDoesNotKnow) {

@@ -152,7 +152,9 @@ TEST(UpdateTask, ExplainsAStep) {
   std::map<std::string, int> types;
   for (const PlannedOperation& op : task.compute_plan().operations) {
     types[op.type]++;
-    if (op.type.starts_with("moka_") || op.type == "linear") EXPECT_EQ(op.device, "cpu") << op.name;
+    if (op.type.starts_with("moka_") || op.type == "linear") {
+      EXPECT_EQ(op.device, "cpu") << op.name;
+    }
   }
   EXPECT_EQ(types["moka_sgd_step"], 6);
   EXPECT_EQ(types["moka_max_pool_gradient"], 1);

@@ -128,7 +128,7 @@ Result<const NetworkLearner::Layout*> NetworkLearner::layout(const std::vector<i
     // The front may fold steps of a sequence into the first axis. It may also fix the number of examples, as it only
     // sees one.
     std::optional<int> axis = two.ok() ? axis_that_doubles(one[i], (*two)[i]) : std::nullopt;
-    if (axis && *axis > 0 && (one[i].rank() != 5 || *axis > 1 || shape[1] != 1)) axis.reset();
+    if (axis && *axis > 0 && (one[i].rank() < 3 || *axis > 1 || shape[1] != 1)) axis.reset();
     if (!axis && one[i].is_concrete() && one[i].rank() > 0)
       for (const int k : {one[i].rank() == 5 ? 1 : 0, 0})
         if (!axis && shape[k] == 1) axis = k;

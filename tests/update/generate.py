@@ -177,27 +177,37 @@ def exact(name, rank, products):
     return record(c, c.finish(), forward, x, y, label_rows(c, x, y, shape))
 
 
-def lstm():
-    """A sequence, whose last state a dense layer classifies."""
+def lstm(name, learns):
+    """A sequence, whose last state a dense layer classifies. The recurrent layer may learn too."""
     hidden, size, steps = 4, 3, 5
-    c = Case("lstm", [("x", datatypes.Array(size))])
+    c = Case(name, [("x", datatypes.Array(size))])
     wx, wh, bias = [[numbers(*s, scale=0.5) for _ in range(4)] for s in ((hidden, size), (hidden, hidden), (hidden,))]
     c.builder.add_unilstm("lstm", wh, wx, b=bias, hidden_size=hidden, input_size=size, input_names=["x", "h0", "c0"], output_names=["l", "h1", "c1"],
-                          output_all=False)
+                          output_all=False, forget_bias=learns)
+    layer = c.builder.nn_spec.layers[-1]
     c.builder.add_optionals([("h0", hidden), ("c0", hidden)], [("h1", hidden), ("c1", hidden)])
     c.dense("dense", "l", "z", 3, hidden)
     c.builder.add_softmax("softmax", "z", "p")
     x, y = numbers(COUNT, steps, size), labels(c)
-    order = [0, 1, 3, 2]  # coremltools: input, forget, output, cell; PyTorch: input, forget, cell, output
+    spec = c.finish()
+    # coremltools and MIL: input, forget, output, cell; PyTorch: input, forget, cell, output
+    recurrent = {"lstm_weight_ih": np.concatenate(wx), "lstm_weight_hh": np.concatenate(wh), "lstm_bias": np.concatenate(bias)}
+    if learns:
+        recurrent["lstm_bias"][hidden:2 * hidden] += 1  # what forget_bias adds
+        layer.isUpdatable = True
+        for group in layer.uniDirectionalLSTM.weightParams.ListFields():
+            group[1].isUpdatable = True
+    (c.weights if learns else c.frozen).update(recurrent)
 
     def forward(w, x):
-        stack = lambda parts: torch.tensor(np.concatenate([parts[k] for k in order]), dtype=x.dtype)
+        order = lambda v: v.reshape(4, hidden, *v.shape[1:])[[0, 1, 3, 2]].reshape(v.shape)
         net = torch.nn.LSTM(size, hidden, batch_first=True, dtype=x.dtype)
-        given = {"weight_ih_l0": stack(wx), "weight_hh_l0": stack(wh), "bias_ih_l0": stack(bias), "bias_hh_l0": torch.zeros(4 * hidden, dtype=x.dtype)}
+        given = {"weight_ih_l0": order(w["lstm_weight_ih"]), "weight_hh_l0": order(w["lstm_weight_hh"]), "bias_ih_l0": order(w["lstm_bias"]),
+                 "bias_hh_l0": torch.zeros(4 * hidden, dtype=x.dtype)}
         out, _ = torch.func.functional_call(net, given, (x,))
         return F.linear(out[:, -1], w["dense_weights"], w["dense_bias"])
 
-    return record(c, c.finish(), forward, x, y, label_rows(c, x, y, (steps, 1, size, 1, 1)))
+    return record(c, spec, forward, x, y, label_rows(c, x, y, (steps, 1, size, 1, 1)))
 
 
 def pipeline():
@@ -270,7 +280,8 @@ def converted():
 
 
 cases = [convolution("pictures", True, "sgd"), convolution("arrays", False, "adam"), convolution("frozen", False, "sgd", ("conv", "dense_1")),
-         regression(), exact("matrices", 2, False), exact("vectors", 1, False), exact("products", 2, True), lstm(), pipeline(), converted()]
+         regression(), exact("matrices", 2, False), exact("vectors", 1, False), exact("products", 2, True), lstm("lstm", False), lstm("recurrent", True),
+         pipeline(), converted()]
 with open(os.path.join(HERE, "cases.json"), "w") as f:
     json.dump(cases, f, separators=(",", ":"))
     f.write("\n")

@@ -47,6 +47,7 @@ class Row:
 
 
 RENT, SHAPES, TOTAL = MODELS / "rent.mlmodel", MODELS / "shapes.mlmodel", MODELS / "total.mlpackage"
+NEIGHBORS = MODELS.parents[1] / "tests/golden/update/neighbors_string.mlmodel"
 AGE = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 INPUTS = ("-i", "rooms=2", "-i", "area=50", "-i", "kilometres=3")
 ROWS = {
@@ -61,6 +62,10 @@ ROWS = {
     "predict --save-state": Row(TOTAL, "out", "predict", "IN", "-i", "x=1,2", "--save-state", "OUT", file="total.npy"),
     "edit": Row(RENT, "x.mlmodel", "edit", "IN", "--author", "me", "-o", "OUT"),
     "edit package": Row(TOTAL, "x.mlpackage", "edit", "IN", "--author", "me", "-o", "OUT", folder=True),
+    "update": Row(NEIGHBORS, "x.mlmodel", "update", "IN", "--data", MADE / "examples.csv", "-o", "OUT"),
+    "update compiled": Row(NEIGHBORS, "x.mlmodelc", "update", "IN", "--data", MADE / "examples.csv", "-o", "OUT", folder=True),
+    "update --plot": Row(NEIGHBORS, "x.png", "update", "IN", "--data", MADE / "examples.csv", "--plot", "OUT", "-o",
+                         MADE / "updated.mlmodel"),
     "compress": Row(SHAPES, "x.mlmodel", "compress", "IN", "--linear", "8", "--least", "16", "-o", "OUT"),
     "compress --chart": Row(SHAPES, "x.png", "compress", "IN", "--least", "16", "--target-size", "60%", "--chart", "OUT",
                             "-o", MADE / "small.mlmodel"),
@@ -92,6 +97,7 @@ def content(path):
 class Rows(Case):
     def setUp(self):
         super().setUp()
+        (MADE / "examples.csv").write_text('input,label\n"1,2",a\n')
         (MADE / "rows.csv").write_text("rooms,area,kilometres\n2,50,3\n3,70,1\n")
 
     def each_row(self, test):
@@ -169,7 +175,7 @@ class Writing(Rows):
         self.each_row(test)
 
     def test_an_input_is_no_output(self):
-        for name in ("edit", "edit package", "lint", "compress", "decrypt", "view", "report", "trace", "encrypt", "predict --draw"):
+        for name in ("edit", "edit package", "update", "lint", "compress", "decrypt", "view", "report", "trace", "encrypt", "predict --draw"):
             row = ROWS[name]
             with self.subTest(name):
                 model = self.folder / (name.replace(" ", "") + Path(row.model).suffix)
@@ -177,7 +183,7 @@ class Writing(Rows):
                 ending = Path(row.out).suffix
                 link = self.folder / (name + "link" + ending)
                 link.symlink_to(model)
-                same = name in ("edit", "edit package", "lint", "compress", "report")
+                same = name in ("edit", "edit package", "update", "lint", "compress", "report")
                 self.refused(row, link, model, model, force=same)
                 if not same:
                     before = content(model)

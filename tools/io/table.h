@@ -68,6 +68,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void advance(size_t steps = 1);
+  /// Another label, from the next time on that the line is shown.
+  void relabel(std::string label) { label_ = std::move(label); }
 
   /// The line's text, without control sequences.
   static std::string line(std::string_view label, size_t done, size_t total, double seconds);

@@ -35,6 +35,7 @@ Command add_key(Arguments parent);
 Command add_encrypt(Arguments parent);
 Command add_decrypt(Arguments parent);
 Command add_metadata(Arguments parent);
+Command add_update(Arguments parent);
 Command add_verify(Arguments parent);
 Command add_lint(Arguments parent);
 Command add_diff(Arguments parent);

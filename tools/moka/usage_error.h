@@ -12,6 +12,6 @@ class UsageError : public std::runtime_error {
 };
 
 /// Exit codes of programs.
-enum ExitCode { kFine = 0, kNo = 1, kWrongUse = 2, kBadFile = 3 };
+enum ExitCode { kFine = 0, kNo = 1, kWrongUse = 2, kBadFile = 3, kInterrupted = 130 };
 
 }  // namespace moka::cli

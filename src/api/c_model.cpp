@@ -34,13 +34,17 @@ moka_model::Feature info_of(const moka::FeatureDescription& d) {
   return f;
 }
 
-moka::ModelConfiguration to_configuration(const moka_configuration* c) {
-  moka::ModelConfiguration out;
+}  // namespace
+
+namespace moka::api {
+
+ModelConfiguration configuration_of(const moka_configuration* c) {
+  ModelConfiguration out;
   if (c == nullptr) return out;
   if (c->struct_size != sizeof(moka_configuration))
     wrong(cat("configuration: expected struct_size ", sizeof(moka_configuration), ", got ", c->struct_size));
-  out.compute_units = enumerator<moka::ComputeUnits>(c->compute_units, 4, "compute units");
-  out.precision = c->exact_precision != 0 ? moka::Precision::exact : moka::Precision::at_least;
+  out.compute_units = enumerator<ComputeUnits>(c->compute_units, 4, "compute units");
+  out.precision = c->exact_precision != 0 ? Precision::exact : Precision::at_least;
   out.threads = c->threads;
   out.optimize = c->optimize != 0;
   out.reuse_buffers = c->reuse_buffers != 0;
@@ -55,7 +59,7 @@ moka::ModelConfiguration to_configuration(const moka_configuration* c) {
   if (c->cache != nullptr) out.cache = c->cache;
   if (c->processor_count > 0) need(c->processors, "processors");
   if (c->processors != nullptr) out.processors.assign(c->processors, c->processors + c->processor_count);
-  if (c->pins != nullptr) out.pins = moka::parse_pins(c->pins);
+  if (c->pins != nullptr) out.pins = parse_pins(c->pins);
   if (c->parameters != nullptr) {
     std::istringstream lines(c->parameters);
     for (std::string name; std::getline(lines, name);)
@@ -64,23 +68,44 @@ moka::ModelConfiguration to_configuration(const moka_configuration* c) {
   out.strict = c->strict != 0;
   if (c->rates != nullptr) out.rates = c->rates;
   if (c->identity != nullptr || c->passphrase != nullptr)
-    out.key = [c](const moka::KeyRequest& request) -> std::string {
+    out.key = [c](const KeyRequest& request) -> std::string {
       const char* key = request.passphrase ? c->passphrase : c->identity;
       return key == nullptr ? "" : key;
     };
-  out.measure_kernels = enumerator<moka::MeasureKernels>(c->measure_kernels, 3, "kernels to measure");
+  out.measure_kernels = enumerator<MeasureKernels>(c->measure_kernels, 3, "kernels to measure");
   return out;
 }
 
-void hand_out(moka::Model loaded, moka_model** to) {
-  auto m = std::make_unique<moka_model>(moka_model{std::move(loaded), {}, {}});
-  const moka::FunctionDescription& f = m->model.function();
-  const std::vector<moka::FeatureDescription>* lists[] = {&f.inputs, &f.outputs, &f.states};
+moka_model* handle_of(Model loaded) {
+  auto m = std::make_unique<moka_model>(moka_model{std::move(loaded), {}, {}, {}, {}});
+  const FunctionDescription& f = m->model.function();
+  const std::vector<FeatureDescription>* lists[] = {&f.inputs, &f.outputs, &f.states};
   for (int role = 0; role < 3; role++)
     for (const auto& d : *lists[role]) m->features[role].push_back(info_of(d));
   m->parameters = m->model.parameters();
-  *to = m.release();
+  if (const auto& update = m->model.description().update) {
+    for (const auto& d : update->training_inputs) m->training_inputs.push_back(info_of(d));
+    for (const auto& layer : update->layers) {
+      auto& names = m->layer_parameters.emplace_back();
+      for (const auto& name : layer.parameters) names.push_back(name.c_str());
+    }
+  }
+  return m.release();
 }
+
+void set_info(const std::vector<moka_model::Feature>& features, size_t index, moka_feature_info* info) {
+  if (index >= features.size()) wrong(cat("feature: expected an index below ", features.size(), ", got ", index));
+  moka_feature_info& out = need(info, "info");
+  out = features[index].info;
+  // Set after the vector is complete, because growing a vector of moka_model::Feature moves its strings.
+  out.type_text = features[index].type_text.c_str();
+  out.range_count = features[index].ranges.size();
+  out.ranges = features[index].ranges.data();
+}
+
+}  // namespace moka::api
+
+namespace {
 
 std::span<const std::byte> bytes_at(const void* data, size_t size, const char* what) {
   if (data == nullptr && size > 0) wrong(cat(what, ": expected ", size, " bytes, got NULL"));
@@ -110,7 +135,7 @@ extern "C" {
 moka_status moka_model_load(const char* path, const moka_configuration* configuration, moka_model** model) {
   return guarded([&] {
     need(model, "model");
-    hand_out(moka::Model::load(std::string(need_text(path, "path")), to_configuration(configuration)), model);
+    *model = handle_of(moka::Model::load(std::string(need_text(path, "path")), configuration_of(configuration)));
   });
 }
 
@@ -119,7 +144,7 @@ moka_status moka_model_load_memory(const void* specification, size_t size, const
   return guarded([&] {
     need(model, "model");
     auto asset = asset_of<moka::ModelAsset>(copy_bytes, specification, size, blobs, blob_count);
-    hand_out(moka::Model::load(std::move(asset), to_configuration(configuration)), model);
+    *model = handle_of(moka::Model::load(std::move(asset), configuration_of(configuration)));
   });
 }
 
@@ -128,14 +153,14 @@ moka_status moka_model_load_borrowed(const void* specification, size_t size, con
   return guarded([&] {
     need(model, "model");
     auto asset = asset_of<moka::ModelAssetView>(bytes_at, specification, size, blobs, blob_count);
-    hand_out(moka::Model::load(asset, to_configuration(configuration)), model);
+    *model = handle_of(moka::Model::load(asset, configuration_of(configuration)));
   });
 }
 
 moka_status moka_model_load_mil(const char* text, const moka_configuration* configuration, moka_model** model) {
   return guarded([&] {
     need(model, "model");
-    hand_out(moka::Model::from_mil(std::string(need_text(text, "text")), to_configuration(configuration)), model);
+    *model = handle_of(moka::Model::from_mil(std::string(need_text(text, "text")), configuration_of(configuration)));
   });
 }
 
@@ -146,16 +171,7 @@ size_t moka_model_feature_count(const moka_model* model, moka_role role) {
 }
 
 moka_status moka_model_feature(const moka_model* model, moka_role role, size_t index, moka_feature_info* info) {
-  return guarded([&] {
-    const auto& list = need(model, "model").features[enumerator<int>(role, 3, "role")];
-    if (index >= list.size()) wrong(cat("feature: expected an index below ", list.size(), ", got ", index));
-    moka_feature_info& out = need(info, "info");
-    out = list[index].info;
-    // Set after the vector is complete, because growing a vector of moka_model::Feature moves its strings.
-    out.type_text = list[index].type_text.c_str();
-    out.range_count = list[index].ranges.size();
-    out.ranges = list[index].ranges.data();
-  });
+  return guarded([&] { set_info(need(model, "model").features[enumerator<int>(role, 3, "role")], index, info); });
 }
 
 const char* moka_model_text(const moka_model* model, moka_text text) {
@@ -257,7 +273,7 @@ moka_status moka_model_with_parameters(const moka_model* model, const moka_featu
       if (!std::holds_alternative<moka::MultiArray>(value)) wrong(cat("parameter '", name, "': expected an array"));
       arrays.emplace(name, std::get<moka::MultiArray>(value));
     }
-    hand_out(need(model, "model").model.with_parameters(arrays), replaced);
+    *replaced = handle_of(need(model, "model").model.with_parameters(arrays));
   });
 }
 

@@ -39,6 +39,8 @@ struct moka_model {
   moka::Model model;
   std::vector<Feature> features[3];  ///< indexed by moka_role
   std::vector<moka::ParameterDescription> parameters;
+  std::vector<Feature> training_inputs;
+  std::vector<std::vector<const char*>> layer_parameters;  ///< of each updatable layer
 };
 
 namespace moka::api {
@@ -79,6 +81,15 @@ To enumerator(int value, int count, const char* what) {
 
 /// An array that borrows its memory. Throws invalid_argument if its members are inconsistent.
 MultiArray borrowed_array(const moka_array& a);
+
+/// Null gives the defaults. Throws invalid_argument.
+ModelConfiguration configuration_of(const moka_configuration* configuration);
+
+/// The handle of a model.
+moka_model* handle_of(Model model);
+
+/// The feature at an index, which is checked.
+void set_info(const std::vector<moka_model::Feature>& features, size_t index, moka_feature_info* info);
 
 /// Refers to the memory, shape and strides of `a`, which must outlive it.
 moka_array c_array(const MultiArray& a);

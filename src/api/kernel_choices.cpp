@@ -1,6 +1,7 @@
 #include <set>
 
 #include "api/internal.h"
+#include "base/output.h"
 #include "runtime/measure.h"
 
 namespace moka::api {

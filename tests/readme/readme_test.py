@@ -51,6 +51,23 @@ class Readme(unittest.TestCase):
         out = self.shell("build/bin/moka predict examples/models/total.mlpackage --input @examples/models/steps.jsonl --state --json")
         self.assertEqual(re.sub(r"\s", "", out).count("[111.0,222.0]"), 1, out)
 
+    def test_what_drawings_teach(self):
+        """The tables that the README shows are those that the commands print, but for what machines round differently in 60 steps."""
+
+        def rows(text):
+            return [(m[1], float(m[2])) for m in re.finditer(r"(?m)^(\w+) +([\d.]+)%", text)]
+
+        lines = [c.replace("moka ", "build/bin/moka ", 1) for c in snippets.commands() if "out/drawings.mlmodel" in c or "out/mine.mlmodel" in c]
+        self.assertEqual(len(lines), 4)
+        shown = [text for language, text in snippets.blocks() if text.startswith("class ")]
+        printed = [self.shell(line) for line in lines]
+        self.assertEqual(len(shown), 2)
+        for table, output in zip(shown, (printed[1], printed[3])):
+            self.assertEqual([name for name, _ in rows(output)], [name for name, _ in rows(table)])
+            for (_, found), (_, expected) in zip(rows(output), rows(table)):
+                self.assertAlmostEqual(found, expected, delta=0.5)
+        self.assertRegex(printed[2], r"examples +15 from examples/drawings/mine\n")
+
     def test_make_targets_exist(self):
         makefile = (snippets.ROOT / "Makefile").read_text()
         for target in set(re.findall(r"(?:^|`)make ([a-z-]+)", (snippets.ROOT / "README.md").read_text(), re.M)):

@@ -30,7 +30,8 @@ def net():
 
 def lay_out(folder):
     """Puts the files that the snippets read where they expect them. Without the downloaded model, the demo's own stands in for it."""
-    shutil.copytree(ROOT / "examples/models", folder / "examples/models")
+    for name in ("models", "drawings"):
+        shutil.copytree(ROOT / "examples" / name, folder / "examples" / name)
     if net():
         shutil.copytree(net(), folder / NET)
     else:

@@ -216,19 +216,27 @@ Result<std::vector<std::shared_ptr<const NetworkLearner::Computed>>> NetworkLear
   return out;
 }
 
-Result<ir::Tensor> NetworkLearner::targets(const Layout& layout,
+Result<ir::Tensor> NetworkLearner::targets(const Layout& layout, std::span<const size_t> examples,
                                            std::span<const std::shared_ptr<const Computed>> rows) const {
   std::vector<const ir::Tensor*> parts;
   for (const auto& row : rows) parts.push_back(&row->target);
   const auto n = static_cast<int64_t>(rows.size());
-  if (loss_.kind == import::LossLayer::Kind::categorical_cross_entropy)
-    return stacked(ir::Type::tensor(ir::DType::int32, {n}), 0, 1, parts);
   const Stacked& output = layout.output;
   const int64_t expected = output.type.shape().count() / n;
-  for (const ir::Tensor* part : parts)
-    if (part->count() != expected)
-      return fail(ErrorCode::invalid_argument, "'", loss_.training_input, "': expected ", expected,
-                  " numbers, which the loss compares with '", loss_.input, "', got ", part->count());
+  const bool is_class = loss_.kind == import::LossLayer::Kind::categorical_cross_entropy;
+  for (size_t i = 0; i < parts.size(); i++) {
+    const auto refuse = [&](const auto&... text) {
+      return fail(ErrorCode::invalid_argument, "example ", examples[i], ": '", loss_.training_input, "': expected ",
+                  text...);
+    };
+    const int64_t count = parts[i]->count();
+    if (!is_class && count != expected)
+      return refuse(expected, " numbers, which the loss compares with '", loss_.input, "', got ", count);
+    if (is_class && count != 1) return refuse("the index of a class, got ", count, " numbers");
+    if (is_class && parts[i]->as<int32_t>()[0] >= expected)
+      return refuse("a class from 0 to ", expected - 1, ", got ", parts[i]->as<int32_t>()[0]);
+  }
+  if (is_class) return stacked(ir::Type::tensor(ir::DType::int32, {n}), 0, 1, parts);
   return stacked(output.type, output.axis, output.count, parts);
 }
 
@@ -244,7 +252,7 @@ Result<double> NetworkLearner::step(std::span<const size_t> examples, const trai
     arrays.emplace(front_->function().outputs[i].name, MOKA_TRY(stacked(s.type, s.axis, s.count, parts)));
     types.push_back(s.type);
   }
-  arrays.emplace(loss_.target, MOKA_TRY(targets(layout, rows)));
+  arrays.emplace(loss_.target, MOKA_TRY(targets(layout, examples, rows)));
   if (trainer_ == nullptr) {
     training::TrainerOptions options;
     options.compile = options_.compile;

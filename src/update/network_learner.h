@@ -74,7 +74,8 @@ class NetworkLearner {
   };
   Result<std::shared_ptr<const Computed>> compute(Example example) const;
   Result<std::vector<std::shared_ptr<const Computed>>> gather(std::span<const size_t> examples);
-  Result<ir::Tensor> targets(const Layout& layout, std::span<const std::shared_ptr<const Computed>> rows) const;
+  Result<ir::Tensor> targets(const Layout& layout, std::span<const size_t> examples,
+                             std::span<const std::shared_ptr<const Computed>> rows) const;
 
   format::ModelFile file_;
   Options options_;

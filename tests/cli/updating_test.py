@@ -155,6 +155,18 @@ class Updating(Case):
         self.assertEqual((answer["examples"], answer["parameters"]), (2, {"numberOfNeighbors": 2}))
         self.assertNotIn("epochs", answer)
 
+    def test_a_pipeline_and_a_folder_of_arrays(self):
+        out, data = self.folder / "pipeline.mlmodel", self.folder / "data"
+        for label, numbers in (("near", [1, 2, 3]), ("far", [-70, 80, 90])):
+            (data / label).mkdir(parents=True)
+            write_npy(data / label / "1.npy", (3,), numbers)
+        done = self.ends(0, "update", GOLDEN / "pipeline.mlmodel", "--data", data, "--parameter", "numberOfNeighbors=1", "-o", out)
+        self.assertIn("examples    2 from", done.stdout)
+        (data / "near/notes.md").write_text("mine")
+        self.assertIn("not used: 'near/notes.md'", self.ends(0, "update", GOLDEN / "pipeline.mlmodel", "--data", data, "-o", out).stderr)
+        answer = self.answer("predict", out, "-i", "x=-70,80,90")["outputs"]["label"]["value"]
+        self.assertEqual(answer, "far")
+
     def test_the_seed_gives_the_order(self):
         data, written = self.table(), []
         for seed in ((), ("--seed", "0"), ("--seed", "5"), ("--seed", "5", "--threads", "3")):

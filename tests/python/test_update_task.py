@@ -599,11 +599,22 @@ def test_a_training_that_diverges_is_an_error():
 def test_targets_of_another_size(tmp_path):
     source = network(classifier=False, loss="mse")
     rows = {"x": examples()["x"], "p_true": np.ones((10, 4), np.float32)}
-    with pytest.raises(moka.InvalidArgumentError, match="'p_true': expected 3 numbers"):
+    with pytest.raises(moka.InvalidArgumentError, match="example 0: 'p_true': expected 3 numbers"):
         moka.UpdateTask(source, rows).run()
     rows["p_true"] = np.full((10, 3), np.nan)
     with pytest.raises(moka.InvalidArgumentError, match="example 0: 'p_true': expected finite numbers, got nan"):
         moka.UpdateTask(source, rows).run()
+
+
+def test_classes_by_index():
+    """A network that is no classifier takes the index of a class as the target of a cross entropy."""
+    rows = examples()
+    source = network(classifier=False, loss="cross-entropy")
+    context = moka.UpdateTask(source, {"x": rows["x"], "p_true": classes_of(rows)}).run()
+    assert_weights(context.weights, trained(rows["x"], classes_of(rows))[0])
+    for wrong, text in ((3, "expected a class from 0 to 2, got 3"), (-1, "expected the index of a class, got -1"), ([1, 1], "got 2 numbers")):
+        with pytest.raises(moka.InvalidArgumentError, match=f"example 4: 'p_true': .*{text}"):
+            moka.UpdateTask(source, [{"x": x, "p_true": wrong if i == 4 else 1} for i, x in enumerate(rows["x"])]).run()
 
 
 def test_models_made_updatable_by_moka():

@@ -90,7 +90,11 @@ UpdateData::UpdateData(const ModelDescription& model, const std::string& path, I
     : options_(std::move(options)) {
   const UpdateDescription& update = *model.update;
   function_.inputs = update.training_inputs;
-  target_ = update.losses.empty() ? model.functions.at(0).predicted_feature_name : update.losses[0].training_input;
+  if (!update.losses.empty()) target_ = update.losses[0].training_input;
+  // The label of nearest neighbors: no input of the model. Some pipelines do not name their label.
+  for (const FeatureDescription& input : function_.inputs)
+    if (update.losses.empty() && find_feature(model.functions.at(0).inputs, input.name) == nullptr)
+      target_ = input.name;
   const FeatureDescription* target = find_feature(function_.inputs, target_);
   const bool is_label =
       target != nullptr && (target->type == FeatureType::string || target->type == FeatureType::int64);

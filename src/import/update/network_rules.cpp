@@ -131,6 +131,7 @@ Status check_loss(const proto::LossLayer& loss, const Graph& graph, std::vector<
     if (layer.has_softmaxnd())
       remarks.push_back(cat("Core ML's categorical cross entropy takes a softmax, not ", in_words(layer)));
   }
+  if (target.empty()) return refuse("it has no target");
   if (const auto maker = graph.producer(target))
     return refuse("its target '", target, "' must come from the caller, but ", in_words(graph.at(*maker)),
                   " computes it");

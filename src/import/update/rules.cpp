@@ -68,6 +68,8 @@ Status check_neighbors(const proto::Model& model) {
   const auto refuse = [](const auto&... text) {
     return fail(ErrorCode::malformed, "nearest-neighbors classifier: ", text...);
   };
+  if (const int inputs = model.description().input_size(); inputs != 1)
+    return refuse("expected one input, got ", inputs);
   const Parameter neighbors = neighbors_parameter(c);
   if (neighbors.integer == nullptr) return refuse("it needs the parameter 'numberOfNeighbors'");
   MOKA_TRY(check_parameter(neighbors));

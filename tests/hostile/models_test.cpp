@@ -7,6 +7,7 @@
 
 #include "hostile/guard_util.h"
 #include "hostile/mutate_util.h"
+#include "hostile/short_update.h"
 #include "models_folder.h"
 #include "moka/model.h"
 
@@ -61,9 +62,9 @@ std::vector<Subject> subjects() {
   return out;
 }
 
-/// Whether random inputs of the description fit in memory.
-bool small_inputs(const FunctionDescription& f) {
-  for (const auto& x : f.inputs) {
+/// Whether random values of the features fit in memory.
+bool small_inputs(const std::vector<FeatureDescription>& features) {
+  for (const auto& x : features) {
     double n = 1;
     if (x.type == FeatureType::multi_array)
       for (int64_t d : x.array.shape) n *= static_cast<double>(d);
@@ -93,12 +94,15 @@ void use(const fs::path& path, int number) {
   }
   if (number % 5 == 0) {
     (void)m.compute_plan();
-  } else if (small_inputs(m.function())) {
+  } else if (small_inputs(m.function().inputs)) {
     Features in = random_inputs(m.function(), static_cast<uint64_t>(number));
     Features out = m.predict(in, options);
     if (number % 2 == 0) m.predict(in, out, options);
   }
   count_predicted();
+  const ModelDescription& d = m.description();
+  if (d.update && small_inputs(d.update->training_inputs))
+    update_shortly(ModelSource::open(path.string()), d, c, static_cast<uint64_t>(number));
 }
 
 class HostileModels : public testing::TestWithParam<Subject> {};

@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
 .PHONY: all setup demo test test-all test-models test-asan test-tsan test-random fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view pictures soak install golden docs check-ops \
-        conformance conformance-full conformance-ci conformance-docs bench bench-choices bench-compile bench-compress bench-exported bench-functions bench-layers bench-loads bench-tables bench-tracing bench-training bench-compare bench-docs bench-accuracy bench-vulkan bench-gpu \
+        conformance conformance-full conformance-ci conformance-docs bench bench-choices bench-compile bench-compress bench-exported bench-functions bench-layers bench-loads bench-tables bench-tracing bench-training bench-update bench-compare bench-docs bench-accuracy bench-vulkan bench-gpu \
         bench-kernels clean
 
 all: $(BUILD)/build.ninja
@@ -237,6 +237,12 @@ bench-training: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS) --target moka_bench_training
 	@bench/setup --no-wheel --peers ""
 	$(BENCH_VENV)/bin/python bench/training/run.py --program $(BUILD)/bench-training/moka_bench_training $(BENCH_TRAINING_FLAGS)
+
+## Times moka.UpdateTask beside PyTorch and scikit-learn. BENCH_UPDATE_FLAGS are options of bench/training/update.py.
+BENCH_UPDATE_FLAGS ?=
+bench-update: wheel
+	@bench/setup --peers ""
+	$(BENCH_VENV)/bin/python bench/training/update.py $(BENCH_UPDATE_FLAGS)
 
 ## What the nets do on the device vulkan, beside ncnn's Vulkan backend: docs/performance/vulkan.md. BENCH_VULKAN_FLAGS are options
 ## of vulkan.py, for example "--nets mobilenet_v2 --count".

@@ -204,9 +204,13 @@ class OnnxSource(Source):
         self.inputs, self.outputs, self.remarks = made.inputs, made.outputs, made.remarks
 
 
-def _source_of(model: Union[Source, Message, Path]) -> Source:
+def _source_of(model: Union[Source, Message, Path, Any]) -> Source:
+    """Also of a specification of coremltools, which is copied."""
     if isinstance(model, Source):
         return model
+    specification = None if isinstance(model, Message) else _files.specification_of(model)
+    if specification is not None:
+        model = Message.parse("Model", specification)
     return Source(model) if isinstance(model, Message) else open(model)
 
 

@@ -94,6 +94,7 @@ Status NetworkTask::run(const Progress& progress) {
     epoch_++;
     MOKA_TRY(report(progress, Event::epoch_end));
   }
+  stopped_ = epoch_ < integer(settings_, "epochs", 1);
   return check_weights();
 }
 

@@ -36,7 +36,8 @@ class NetworkTask {
   /// The training stops before its next mini-batch. Called on any thread.
   void cancel() { cancelled_ = true; }
 
-  bool is_cancelled() const { return cancelled_; }
+  /// Whether epochs are left because of cancel().
+  bool is_cancelled() const { return stopped_; }
   const NetworkLearner& learner() const { return *learner_; }
   const import::UpdateDescription& update() const { return update_; }
   const Metrics& metrics() const { return metrics_; }
@@ -53,7 +54,7 @@ class NetworkTask {
   Settings settings_;
   size_t examples_;
   std::atomic<bool> cancelled_{false};
-  bool begun_ = false;
+  bool begun_ = false, stopped_ = false;
   int64_t epoch_ = 0;
   std::vector<size_t> order_;  ///< of the examples in this epoch; empty: it has not begun
   size_t next_ = 0;            ///< in `order_`

@@ -189,7 +189,7 @@ TEST(UpdateTask, NamesTheExampleThatDoesNotFit) {
   EXPECT_EQ(error_with(c, 5, "x", MultiArray::of(nan, {1, 6, 6})), "example 5: expected finite numbers, got nan");
   const json& regression = case_of("regression");
   EXPECT_EQ(error_with(regression, 1, "y_true", MultiArray(DataType::float32, {3})),
-            "'y_true': expected 2 numbers, which the loss compares with 'y', got 3");
+            "example 1: 'y_true': expected 2 numbers, which the loss compares with 'y', got 3");
 }
 
 TEST(UpdateTask, RefusesWhatItCannotTrain) {

@@ -1,7 +1,7 @@
 """linear, matmul and einsum, by numpy in float64."""
 import numpy as np
 
-from case import op_case
+from case import literal, op_case, program_case, type_text
 
 rng = np.random.default_rng(5)
 
@@ -90,3 +90,17 @@ einsum("sum_in_one_operand", "ij,k->ki", (2, 3), (2,))
 einsum("two_summed", "abc,bcd->ad", (2, 3, 2), (3, 2, 2))
 einsum("fp16", "nchw,nwhu->nchu", (1, 2, 2, 3), (1, 3, 2, 2), np.float16)
 einsum("empty_sum", "ik,kj->ij", (2, 0), (0, 3))
+
+# one weight of a single column as the matrix of a product and, transposed, as that of a linear layer: both are packed
+x, z, w = draw((3, 5)), draw((3, 1)), draw((5, 1))
+text = """program(1.0)
+{
+    func main<ios15>(%s x, %s z) {
+            %s w = const()[val = %s];
+            tensor<fp32, [3, 5]> l = linear(weight = w, x = z);
+            tensor<fp32, [3, 1]> y = matmul(x = x, y = w, transpose_x = bool(false), transpose_y = bool(false));
+        } -> (l, y);
+}
+""" % (type_text(x), type_text(z), type_text(w), literal(w))
+program_case("matmul", "column_that_a_linear_layer_shares", text, {"x": x, "z": z},
+             {"l": (wide(z) @ wide(w).T).astype(np.float32), "y": (wide(x) @ wide(w)).astype(np.float32)})

@@ -235,9 +235,9 @@ std::shared_ptr<const PackedPanels> packed_panels(KernelChoice& c, const MatchCa
   }
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(p.weights)] = true;
-  std::string key =
-      cat("panels of ", panels.gemm->panel, " in ", panels.gemm->lanes, panels.as_half ? " as float16" : "",
-          p.row_step == 1 ? ", transposed" : "", panels.pairs == 0 ? "" : ", which pairs are alike");
+  std::string key = cat("panels of ", panels.gemm->panel, " in ", panels.gemm->lanes,
+                        panels.as_half ? " as float16" : "", " of depth ", p.depth,
+                        p.row_step == 1 ? ", transposed" : "", panels.pairs == 0 ? "" : ", which pairs are alike");
   auto stored = panels.as_half ? m.stored_in_any_format(p.weights) : std::nullopt;
   c.prepare = [=, key = std::move(key), stored = std::move(stored)](kernel::PrepareContext& context) -> Status {
     const size_t bytes = panels.bytes(p);

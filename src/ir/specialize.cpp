@@ -1,5 +1,7 @@
 #include "ir/specialize.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -62,6 +64,40 @@ std::optional<bool> known_condition(const Value& v) {
   return load_i64(v.constant()->tensor.view(), 0) != 0;
 }
 
+/// A copy of a weight where `builder` appends.
+Result<Op*> copied_weight(const Op& op, Builder& builder) {
+  if (op.has_trait(Trait::constant)) {
+    Op* made = MOKA_TRY(builder.constant(op.output()->name, *op.output()->constant()))->producer();
+    made->name = op.name;
+    return made;
+  }
+  std::vector<NamedArg> args;
+  for (const Operand& o : op.operands()) {
+    const std::string& param = op.version().params[static_cast<size_t>(o.param)].name;
+    if (o.tuple)
+      args.emplace_back(param, o.values);
+    else
+      args.emplace_back(param, o.values[0]);
+  }
+  builder.opset = std::max(builder.opset, op.version().since);
+  return builder.append({op.type_name(), std::move(args), op.name});
+}
+
+/// Takes weights out of the blocks of control flow, so that each is there once, whichever block runs how often.
+Status take_out_weights(Block& block, Op& outer, const OpTable& table) {
+  constexpr Trait kWeights[] = {Trait::constant, Trait::constexpr_weight, Trait::parameter};
+  for (auto it = block.ops().begin(); it != block.ops().end();) {
+    Op& op = **it++;
+    for (size_t i = 0; i < op.block_count(); i++) MOKA_TRY(take_out_weights(*op.block(i), outer, table));
+    if (std::none_of(std::begin(kWeights), std::end(kWeights), [&](Trait t) { return op.has_trait(t); })) continue;
+    Builder before = Builder::before(table, outer);
+    const Op* made = MOKA_TRY(copied_weight(op, before));
+    for (size_t i = 0; i < op.output_count(); i++) Function::replace_all_uses(op.output(i), made->output(i));
+    block.erase(&op);
+  }
+  return {};
+}
+
 class Specializer {
  public:
   explicit Specializer(const OpTable& table) : table_(table) {}
@@ -70,6 +106,7 @@ class Specializer {
     for (auto it = body.ops().begin(); it != body.ops().end();) {
       Op& op = **it;
       if (op.block_count() > 0) {
+        for (size_t i = 0; i < op.block_count(); i++) MOKA_TRY(take_out_weights(*op.block(i), op, table_));
         const bool is_first = it == body.ops().begin();
         const auto before = is_first ? it : std::prev(it);
         if (MOKA_TRY(replaced(op))) {

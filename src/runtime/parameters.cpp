@@ -149,7 +149,6 @@ class Marker {
   std::string refused_;                    ///< the first weights that match, but must be known
 };
 
-/// Moves what is fixed to the front of its block, so that passes can use it in every operation.
 void hoist(Block& block) {
   Op* first = nullptr;
   std::unordered_set<const Op*> stays;
@@ -191,6 +190,8 @@ Status mark_parameters(Function& function, std::span<const std::string> patterns
   hoist(function.body());
   return {};
 }
+
+void move_fixed_first(Function& function) { hoist(function.body()); }
 
 std::vector<Parameter> parameters_of(const Function& function) {
   std::vector<Parameter> out;

@@ -24,6 +24,10 @@ std::string parameter_name(const ir::Op& op, std::string_view param);
 /// runs. Error not_found: a pattern matches none.
 Status mark_parameters(ir::Function& function, std::span<const std::string> patterns, const ir::OpTable& table);
 
+/// Moves what is fixed while a prediction runs to the front of its block, as mark_parameters does, so that passes can
+/// use it in every operation. Needed again when operations on parameters were added.
+void move_fixed_first(ir::Function& function);
+
 /// The parameters that the function still reads, in its order.
 std::vector<Parameter> parameters_of(const ir::Function& function);
 

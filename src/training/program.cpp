@@ -225,6 +225,7 @@ Result<import::ImportedModel> make_training_program(import::ImportedModel model,
   MOKA_TRY(runtime::mark_parameters(*f, parameters, ops::table()));
   MOKA_TRY(specialize(*f, options.inputs, ops::table()));
   MOKA_TRY(Maker(model, *f, options).run());
+  runtime::move_fixed_first(*f);
   return model;
 }
 

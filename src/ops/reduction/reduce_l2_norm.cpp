@@ -13,7 +13,10 @@ struct Length {
   double result(int64_t) const { return std::sqrt(sum); }
 };
 
-void reduce_l2_norm_gradient(Gradient& g) { g.set("x", reduced(g, g.dy() / g.y()) * g.x()); }
+void reduce_l2_norm_gradient(Gradient& g) {
+  const Term share = select(compare("equal", g.y(), 0.0), 0.0, g.dy() / g.y());
+  g.set("x", reduced(g, share) * g.x());
+}
 
 }  // namespace
 

@@ -227,6 +227,8 @@ Result<std::string> gradient_error(const Case& c, int64_t most, const GradientBo
         return std::fabs(got - expected) <= bound.gradient * (1 + std::fabs(expected)) + bound.loss * std::fabs(here);
       };
       if (!is_near()) expected = MOKA_TRY(second_order(*loss, target, i, h));
+      // Large numbers that cancel in the loss leave rounding errors, which count less over a longer way.
+      if (!is_near()) expected = MOKA_TRY(second_order(*loss, target, i, 64 * h));
       if (!is_near()) return cat("input ", target, ", element ", i, ": expected ", expected, ", got ", got);
     }
   }

@@ -31,7 +31,7 @@ Status dequantize_reference(const OpCall& call, std::span<const TensorView> out)
   return {};
 }
 
-/// Of the scales. The integers have none.
+/// The scales have a gradient, the integers have none.
 void dequantize_gradient(Gradient& g) {
   if (!g.wants("scale")) return;
   const Shape& x = g.y().shape();

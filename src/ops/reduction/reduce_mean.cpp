@@ -11,9 +11,10 @@ struct Mean {
   double result(int64_t n) const { return sum / static_cast<double>(n); }
 };
 
+/// The quotient, because 1 / n is rounded and gradients may cancel.
 void reduce_mean_gradient(Gradient& g) {
-  g.set("x",
-        reduced(g, g.dy() * (static_cast<double>(g.y().shape().count()) / static_cast<double>(g.x().shape().count()))));
+  const int64_t results = g.y().shape().count(), n = results > 0 ? g.x().shape().count() / results : 1;
+  g.set("x", reduced(g, g.dy() / static_cast<double>(n)));
 }
 
 }  // namespace

@@ -76,6 +76,7 @@ enum class Trait : uint32_t {
   constant = 128,         ///< `const`
   commutative = 256,
   types_only = 512,  ///< the reference kernel reads only the types of its inputs (shape)
+  updates = 2048,    ///< a result may have the elements of one input, some of them changed, and its memory
   parameter = 1024,  ///< fixed while a prediction runs, but another one may have another value (moka_parameter)
 };
 constexpr Trait operator|(Trait a, Trait b) {

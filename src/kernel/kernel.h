@@ -107,6 +107,8 @@ struct KernelChoice {
   /// Input whose storage output 0 may take over, unless another input shares that storage. The kernel must access both
   /// in the same order, with the same number of bytes; or the input is a list that becomes output 0.
   int in_place = -1;
+  /// For each output the input whose elements it may overwrite in the same order; -1: none. Empty: in_place says it.
+  std::vector<int> updates;
   /// Inputs that are parts of output 0 (concat). The planner may place such an input inside the output's memory, so
   /// that the kernel has nothing to copy.
   std::vector<Part> joins;
@@ -142,6 +144,8 @@ struct MatchCall {
   bool is_constant(std::string_view param) const {
     return call.has(param) && constant_args[static_cast<size_t>(call.arg_index(param))];
   }
+  /// Inputs change before every run (PlanOptions::renewable), so that what is packed of them is packed as often.
+  bool is_renewed = false;
   std::span<const bool> constant_args;  ///< per input: known before running; the value may need expansion in `prepare`
   /// How the file stores a constant input (index in all_args); nullopt when a StoredConstant cannot describe it.
   std::optional<StoredConstant> stored_in_any_format(int arg) const {

@@ -94,8 +94,9 @@ class Drafter {
   /// Whether operations pass the state's content on like any other value; it is then stored at the end.
   bool is_by_value(const ir::Value& state) const;
   bool by_value(const ResolvedOp& op, std::span<const int> in);
-  /// Lets the result of an operation that updates a state take the memory of the state.
-  void write_in_state(const ResolvedOp& op, const kernel::KernelChoice& choice, std::span<const int> in, int out);
+  /// Lets a result of an operation that updates a state take the memory of the state. `out` is its place.
+  void write_in_state(const ResolvedOp& op, const kernel::KernelChoice& choice, std::span<const int> in, size_t result,
+                      int out);
   /// Puts states into the memory of the device on which they are first used.
   void place_states();
 

@@ -103,7 +103,7 @@ Status Drafter::add_results(const ResolvedOp& op, const kernel::KernelChoice& ch
     place_in(out, whole, choice.cuts[i].offset);
   }
   if (memory != nullptr) return {};
-  if (step.out.size() == 1) write_in_state(op, choice, step.in, step.out[0]);
+  for (size_t i = 0; i < step.out.size(); i++) write_in_state(op, choice, step.in, i, step.out[i]);
   if (choice.epilogues < op.op->epilogue.size() && !choice.out.empty() && !choice.out[0].is_row_major())
     return fail(ErrorCode::internal, "kernel ", choice.kernel, " leaves fused functions in layout ",
                 to_string(choice.out[0]));

@@ -62,10 +62,11 @@ bool Drafter::on_state(const ResolvedOp& op, std::span<const int> in) {
 }
 
 void Drafter::write_in_state(const ResolvedOp& op, const kernel::KernelChoice& choice, std::span<const int> in,
-                             int out) {
-  const ir::Value* state = states_.state_of(*op.op);
-  if (state == nullptr || is_by_value(*state) || choice.in_place < 0 || op.out.size() != 1) return;
-  const Place& x = place(in[static_cast<size_t>(choice.in_place)]);
+                             size_t result, int out) {
+  const ir::Value* state = states_.state_of(*op.op->output(result));
+  const int from = result < choice.updates.size() ? choice.updates[result] : op.out.size() == 1 ? choice.in_place : -1;
+  if (state == nullptr || is_by_value(*state) || from < 0) return;
+  const Place& x = place(in[static_cast<size_t>(from)]);
   const Place& s = place(home(resolved_.find(state)));
   const auto readers = std::count_if(in.begin(), in.end(), [&](int i) { return place(i).root == s.root; });
   if (x.root != s.root || !(x.type == place(out).type) || readers != 1) return;

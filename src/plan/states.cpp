@@ -50,6 +50,12 @@ struct Event {
   bool write = false;
 };
 
+bool reads_once(const Op& op, const Value& v) {
+  int64_t count = 0;
+  for (const ir::Operand& o : op.operands()) count += std::count(o.values.begin(), o.values.end(), &v);
+  return count == 1;
+}
+
 void add_uses(const Value& state, const ir::Block& body, const Order& order, StateUses& uses) {
   std::vector<Event> events;
   for (const Op* user : state.users()) {
@@ -74,9 +80,9 @@ void add_uses(const Value& state, const ir::Block& body, const Order& order, Sta
     changed.push_back(event.at);
     const Value* data = event.op->input("data");
     const Op* update = data->producer();
-    if (e == 0 || update == nullptr || update->parent() != &body || update->type_name() != "slice_update") continue;
+    if (e == 0 || update == nullptr || update->parent() != &body || !update->has_trait(ir::Trait::updates)) continue;
     const Event& read = events[e - 1];
-    if (read.write || update->input("x") != read.op->output()) continue;
+    if (read.write || !reads_once(*update, *read.op->output())) continue;
     const int at = order.at(update);
     changed.pop_back();
     const int later = next_change(event.at);
@@ -84,7 +90,7 @@ void add_uses(const Value& state, const ir::Block& body, const Order& order, Sta
     const bool used_once = order.last_use(*read.op->output()) == at;
     const bool fits = used_once && last != INT_MAX && last < later;
     changed.push_back(fits ? at : event.at);
-    if (fits) uses.in_place[update] = &state;
+    if (fits) uses.in_place[data] = &state;
   }
 }
 

@@ -11,10 +11,11 @@ namespace moka::plan {
 struct StateUses {
   /// States that only operations of the body itself read and write.
   std::set<const ir::Value*> straight;
-  std::set<const ir::Op*> views;                       ///< read_state operations whose result may be a view
-  std::map<const ir::Op*, const ir::Value*> in_place;  ///< operations that may overwrite the state they read
-  const ir::Value* state_of(const ir::Op& op) const {
-    auto it = in_place.find(&op);
+  std::set<const ir::Op*> views;  ///< read_state operations whose result may be a view
+  /// Results that may overwrite the state that their operation reads, and that state.
+  std::map<const ir::Value*, const ir::Value*> in_place;
+  const ir::Value* state_of(const ir::Value& result) const {
+    auto it = in_place.find(&result);
     return it == in_place.end() ? nullptr : it->second;
   }
 };

@@ -80,7 +80,9 @@ void add_resolved(const Resolved& r, int depth, std::string& out) {
   for (const ResolvedOp& op : r.ops) {
     std::string notes;
     if (r.states.views.contains(op.op)) notes += ", a view of the state";
-    if (const ir::Value* state = r.states.state_of(*op.op)) notes += cat(", in the memory of '", state->name, "'");
+    for (size_t i = 0; i < op.op->output_count(); i++)
+      if (const ir::Value* state = r.states.state_of(*op.op->output(i)))
+        notes += cat(", in the memory of '", state->name, "'");
     out += line(op.is_alias ? "view" : "compute", cat(results_text(r, op), " = ", call_text(r, op), notes), depth);
     for (const auto& block : op.blocks)
       if (block != nullptr) {

@@ -1,6 +1,8 @@
 #include "training/trainer.h"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "trace/trace.h"
 
@@ -25,6 +27,32 @@ Status check_classes(const ir::Tensor& classes, const import::FeatureDescription
   return {};
 }
 
+/// Whether the output, which an optimizer makes of the parameter, may be computed in the memory of the parameter:
+/// nothing else reads the elements of the parameter then or later. A device might fail, and the step begin again.
+bool may_replace(const plan::Sequence& sequence, size_t output, const ir::Tensor& parameter) {
+  if (!sequence.regions.empty() || !sequence.is_complete()) return false;
+  const int made = sequence.place(sequence.outputs[output]).root;
+  bool is_made = false, may = true;
+  plan::for_each_step(sequence, [&](int, const auto& step, int) {
+    const auto reads = plan::reads_of(sequence, step), writes = plan::writes_of(sequence, step);
+    const auto read = std::count_if(reads.begin(), reads.end(), [&](int i) {
+      const auto* constant = std::get_if<plan::Constant>(&sequence.place(i).storage);
+      return constant != nullptr && constant->tensor.data() == parameter.data();
+    });
+    const bool makes = std::any_of(writes.begin(), writes.end(), [&](int i) { return sequence.place(i).root == made; });
+    const plan::Call* call = plan::call_of(step);
+    if (makes) {
+      const bool is_optimizer =
+          call != nullptr && (call->op->type_name() == "moka_sgd_step" || call->op->type_name() == "moka_adam_step");
+      may &= !is_made && is_optimizer && read == 1;
+      is_made = true;
+    } else if (is_made) {
+      may &= read == 0;
+    }
+  });
+  return is_made && may;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Trainer>> Trainer::make(std::function<Result<import::ImportedModel>()> import,
@@ -33,6 +61,7 @@ Result<std::unique_ptr<Trainer>> Trainer::make(std::function<Result<import::Impo
   options.compile.cache = nullptr;
   options.compile.plan.renewable = true;
   options.compile.plan.prepare_late = false;
+  options.compile.idle_memory = std::numeric_limits<size_t>::max();  // the next step needs the same arena
   std::unique_ptr<Trainer> t(new Trainer(std::move(import), std::move(options)));
   MOKA_TRY(t->planned(inputs));
   return t;
@@ -60,8 +89,20 @@ Result<Trainer::Planned*> Trainer::planned(const std::vector<ir::Type>& inputs) 
     made = made->with_parameters(parameters_, options_.compile.plan.budget);
   }
   last_ = made.get();
-  plans_.emplace_back(inputs, Planned{std::move(made), steps_});
+  plans_.emplace_back(inputs, Planned{std::move(made), steps_, {}});
   return &plans_.back().second;
+}
+
+Status Trainer::place_outputs(Planned& planned, const std::vector<ir::Type>& types) {
+  const auto plan = MOKA_TRY(planned.model->plan(types));
+  const auto& outputs = planned.model->function().outputs;
+  planned.outputs.resize(outputs.size());
+  for (size_t i = 1; i < outputs.size(); i++) {
+    ir::Tensor& p = parameters_.at(outputs[i].name);
+    if (may_replace(plan->sequence, i, p))
+      planned.outputs[i] = {runtime::OutputMemory::Kind::given, p.mutable_data(), p.shape().dims()};
+  }
+  return {};
 }
 
 Result<double> Trainer::step(const std::map<std::string, ir::Tensor>& arrays, const Numbers& numbers) {
@@ -105,12 +146,14 @@ Result<double> Trainer::step(const std::map<std::string, ir::Tensor>& arrays, co
     scalars[used] = name == "step" ? static_cast<float>(steps_ + 1) : static_cast<float>(number->second);
     values.emplace_back(ir::ArrayView{ir::DType::fp32, {}, {}, &scalars[used++]});
   }
+  if (planned.outputs.empty()) MOKA_TRY(place_outputs(planned, types));
   runtime::Prediction prediction =
-      model.predict({.types = types, .inputs = values, .outputs = {}, .is_recorded = trace::is_on()});
+      model.predict({.types = types, .inputs = values, .outputs = planned.outputs, .is_recorded = trace::is_on()});
   MOKA_TRY(prediction.take_status());
   const double loss = ir::load_f64(prediction.output(0), 0);
   const auto& outputs = model.function().outputs;
   for (size_t i = 1; i < outputs.size(); i++) {
+    if (prediction.is_in_given(i)) continue;
     ir::Tensor& p = parameters_.at(outputs[i].name);
     memcpy(p.mutable_data(), prediction.output(i).data, p.bytes());
   }

@@ -41,9 +41,12 @@ class Trainer {
   struct Planned {
     std::unique_ptr<runtime::Model> model;
     int64_t version = 0;  ///< of the parameters
+    std::vector<runtime::OutputMemory> outputs;
   };
   Trainer(std::function<Result<import::ImportedModel>()> import, TrainerOptions options)
       : import_(std::move(import)), options_(std::move(options)) {}
+  /// Lets new values of parameters take the place of the old ones where the plan allows it.
+  Status place_outputs(Planned& planned, const std::vector<ir::Type>& types);
   Result<Planned*> planned(const std::vector<ir::Type>& inputs);
 
   std::function<Result<import::ImportedModel>()> import_;

@@ -7,7 +7,7 @@ namespace moka::ops {
 OpBuilder optimizer(std::string name, std::string doc, std::initializer_list<const char*> kept,
                     std::initializer_list<const char*> numbers) {
   OpBuilder b(std::move(name), std::move(doc), Opset::ios13);
-  b.type_var("T", only(DType::fp32)).in("weight", "T").in("gradient", "T");
+  b.type_var("T", only(DType::fp32)).in("weight", "T").in("gradient", "T").traits(Trait::updates);
   for (const char* k : kept) b.in(k, "T");
   for (const char* n : numbers) b.in(n, "T");
   std::vector<std::string> tensors{"gradient"}, scalars(numbers.begin(), numbers.end());

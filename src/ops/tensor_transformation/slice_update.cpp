@@ -62,7 +62,7 @@ OpDef define_slice_update() {
   return slice_masks(b)
       .infer(infer_slice_update)
       .reference(slice_update_reference)
-      .traits(Trait::moves_data_only)
+      .traits(Trait::moves_data_only | Trait::updates)
       .note(kBoundsNote.text, kBoundsNote.evidence)
       .note(kMasksNote.text, kMasksNote.evidence)
       .note("The update must have the shape of the slice. It does not broadcast.",

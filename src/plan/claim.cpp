@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/fixed.h"
 #include "plan/call_args.h"
 #include "plan/plan.h"
 #include "plan/quantized_activation.h"
@@ -32,6 +33,9 @@ class Question {
     call_.op = op.op;
     match_.constant_args = std::span<const bool>(args_.constant.get(), op.in.size());
     match_.reshaped = is_reshaped(*op.op);
+    match_.is_renewed = options.renewable && std::any_of(op.in.begin(), op.in.end(), [&](int i) {
+                          return ir::is_from_parameter(*resolved.at(i).value);
+                        });
     const auto value_of = [&resolved, &op](int arg) -> const ResolvedValue& {
       return resolved.at(op.in[static_cast<size_t>(arg)]);
     };

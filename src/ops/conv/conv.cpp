@@ -24,10 +24,30 @@ Status conv_reference(const OpCall& call, std::span<const TensorView> out) {
   return {};
 }
 
+/// The gradient of x where each position of the window reads one: a convolution with reversed weights. False: it is
+/// none.
+bool set_as_conv(Gradient& g, const Window& w) {
+  Ints pad;
+  for (int i = 0; i < w.rank; i++) {
+    const int64_t begin = w.extent(i) - 1 - w.pads_begin[i], end = w.extent(i) - 1 - w.pads_end[i];
+    if (w.strides[i] != 1 || begin < 0 || end < 0) return false;
+    pad.push_back(begin);
+    pad.push_back(end);
+  }
+  const Term flipped =
+      g.call("moka_flip_weights", {{"weight", g.in("weight").value()}, {"groups", static_cast<int>(w.groups)}});
+  g.set("x", g.call("conv", {{"x", g.dy().value()},
+                             {"weight", flipped.value()},
+                             {"dilations", w.dilations},
+                             {"groups", static_cast<int>(w.groups)},
+                             {"pad_type", "custom"},
+                             {"pad", pad}}));
+  return true;
+}
+
 void conv_gradient(Gradient& g) {
-  if (g.wants("x")) {
+  if (const Window w = g.take(conv_window(g.known())); g.wants("x") && !set_as_conv(g, w)) {
     Ints pad, size;
-    const Window w = g.take(conv_window(g.known()));
     for (int i = 0; i < w.rank; i++) {
       pad.push_back(w.pads_begin[i]);
       pad.push_back(std::max<int64_t>(0, w.pads_end[i]));

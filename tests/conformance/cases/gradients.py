@@ -141,3 +141,18 @@ batch_norm_case("2d_no_affine", (2, 16, 3, 3), affine=False)
 batch_norm_case("2d_epsilon", (2, 8, 3, 3), epsilon=0.5)
 batch_norm_case("3d", (2, 4, 3, 2, 5))
 batch_norm_case("2d_fp16", (2, 4, 3, 3), dtype=np.float16, epsilon=1e-3)
+
+
+def flip_case(name, w_shape, groups=1, dtype=np.float32):
+    w = rand(*w_shape).astype(dtype)
+    rows = w_shape[0] // groups
+    flipped = [np.swapaxes(part, 0, 1)[(slice(None), slice(None)) + (slice(None, None, -1),) * (w.ndim - 2)] for part in np.split(w, groups)]
+    assert all(f.shape[1] == rows for f in flipped)
+    op_case("moka_flip_weights", name, {"weight": w}, {"groups": groups} if groups != 1 else {}, [np.ascontiguousarray(np.concatenate(flipped))])
+
+
+flip_case("1d", (4, 3, 5))
+flip_case("2d", (20, 17, 3, 2))
+flip_case("groups", (6, 2, 3, 3), groups=3)
+flip_case("pixels", (5, 7, 1, 1))
+flip_case("volumes_fp16", (3, 2, 2, 3, 2), dtype=np.float16)

@@ -134,21 +134,27 @@ double work(const WinogradBlocking& p) {
 }
 
 std::optional<WinogradBlocking> best_blocking(const Window& window, int64_t images, int64_t in, int64_t out,
-                                              int threads, bool asked, bool compressed) {
+                                              const MatchCall& m, bool compressed) {
   constexpr int64_t kFewest = 12;
+  const bool asked = m.asked;
+  // What packing costs for each packed weight.
+  const double pack = m.is_renewed ? 8.0 * static_cast<double>(gemm().lanes) : 0;
   if (!asked && images * window.out_count() < kFewest) return std::nullopt;
   double least = asked ? HUGE_VAL : direct_work(window, images, in, out);
   if (!asked && window.rank < 3)
     if (const auto narrow = narrow_work(window.as(2), images, in, out)) least = std::min(least, *narrow);
+  least += pack * static_cast<double>(window.taps() * in * out);
   const std::optional<Window> w = view(window.as_3d());
   if (!w || (w->kernel[0] > 1 && w->strides[0] > 1)) return std::nullopt;
   std::optional<WinogradBlocking> best;
   for (const Winograd& f : std::span(winograds().begin, static_cast<size_t>(winograds().count))) {
     if (!fits(f.down, *w, 1) || !fits(f.across, *w, 2)) continue;
-    const WinogradBlocking p = blocking_of(*w, images, in, out, f, threads, compressed);
-    if (work(p) >= least) continue;
+    const WinogradBlocking p = blocking_of(*w, images, in, out, f, m.threads, compressed);
+    // The kernel also reads the weights themselves, which are kept for it.
+    const double all = work(p) + pack * static_cast<double>((p.weights() + window.taps()) * in * out);
+    if (all >= least) continue;
     best = p;
-    least = work(p);
+    least = all;
   }
   return best;
 }

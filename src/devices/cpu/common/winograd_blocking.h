@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "devices/cpu/common/common.h"
 #include "devices/cpu/vector/gemm.h"
 #include "devices/cpu/vector/winograd.h"
 #include "ops/common/window.h"
@@ -93,7 +94,7 @@ struct WinogradBlocking {
 /// The cheapest blocking. nullopt: direct convolution is cheaper (not considered if `asked`), or no transform fits.
 /// `compressed`: each chunk transforms the weights again.
 std::optional<WinogradBlocking> best_blocking(const ops::Window& window, int64_t images, int64_t in, int64_t out,
-                                              int threads, bool asked, bool compressed);
+                                              const MatchCall& m, bool compressed);
 /// The cost of a blocking in the units of conv_work.h: products, transforms of the input and the output, reading
 /// weights.
 double work(const WinogradBlocking& p);

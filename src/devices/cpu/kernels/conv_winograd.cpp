@@ -249,7 +249,7 @@ Match match_winograd(const MatchCall& m) {
   if (x[1] < channel_block()) return Match::no("few channels");
   const int weight = m.call.arg_index("weight");
   CompressedFilters compressed = CompressedFilters::of(m, weight, y[1], x[1] * window->taps());
-  const auto best = best_blocking(*window, x[0], x[1], y[1], m.threads, m.asked, compressed.any());
+  const auto best = best_blocking(*window, x[0], x[1], y[1], m, compressed.any());
   if (!best) return Match::no(m.asked ? "a window that has no transform" : "direct sums are faster");
   return Match::yes(choice_of(m, {.p = *best,
                                   .y = y,

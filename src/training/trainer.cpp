@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/bytes.h"
 #include "trace/trace.h"
 
 namespace moka::training {
@@ -82,8 +83,11 @@ Result<Trainer::Planned*> Trainer::planned(const std::vector<ir::Type>& inputs) 
   if (!is_first) compile.parameter_values = parameters_;
   std::unique_ptr<runtime::Model> made = MOKA_TRY(runtime::Model::compile(std::move(training), compile));
   if (is_first) {
-    for (const runtime::Parameter& p : made->parameters())
-      parameters_.emplace(p.name, MOKA_TRY(copy_of(MOKA_TRY(made->parameter_value(p)))));
+    for (const runtime::Parameter& p : made->parameters()) {
+      const ir::Tensor first = MOKA_TRY(made->parameter_value(p));
+      parameters_.emplace(p.name, MOKA_TRY(copy_of(first)));
+      drop_pages(first.data(), first.bytes());  // the file's are not read again
+    }
     for (const auto& s : made->function().states)
       states_.emplace(s.name, MOKA_TRY(ir::Tensor::zeros(s.array.dtype, MOKA_TRY(ir::Shape::make(s.array.shape)))));
     made = made->with_parameters(parameters_, options_.compile.plan.budget);

@@ -85,6 +85,17 @@ TEST(State, UpdatesInPlace) {
   expect_plan(read("a") + update("b", "a", "row", 1) + write("b") + sum("y", "b"), "y", 0, 1);
 }
 
+/// A velocity, which is the second result of its operation.
+TEST(State, OptimizersUpdateInPlace) {
+  const std::string step = "tensor<fp32, [4, 3]> g = tile(reps = tensor<int32, [2]>([4, 1]), x = row);\n" + read("a") +
+                           "tensor<fp32, [4, 3]> w, tensor<fp32, [4, 3]> v = moka_sgd_step(gradient = g, learning_rate "
+                           "= fp32(0.5), momentum "
+                           "= fp32(0.25), velocity = a, weight = g);\n" +
+                           write("v");
+  expect_plan(step, "w", 0, 1);
+  expect_plan(step + sum("y", "a"), "w, y", 2, 0);
+}
+
 TEST(State, CopiesWhereTheOldValueIsNeeded) {
   // It is read after the write.
   expect_plan(read("a") + update("b", "a", "row", 1) + write("b") + sum("y", "a"), "y", 2, 0);

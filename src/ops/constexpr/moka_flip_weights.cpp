@@ -19,9 +19,10 @@ Result<std::vector<Type>> infer_flip_weights(const OpCall& call) {
   return one(Type::tensor(w.dtype(), out));
 }
 
-/// Swaps the rows and the columns of a group, and reverses the taps.
-template <class T>
+/// Swaps the rows and the columns of a group, and reverses the taps. kTaps: their number, or 0.
+template <int64_t kTaps, class T>
 void flip(const T* from, int64_t rows, int64_t columns, int64_t taps, T* to) {
+  if (kTaps > 0) taps = kTaps;
   constexpr int64_t kRows = 16;  // whose lines stay in the cache
   for (int64_t first = 0; first < rows; first += kRows)
     for (int64_t column = 0; column < columns; column++)
@@ -35,8 +36,9 @@ void flip(const T* from, int64_t rows, int64_t columns, int64_t taps, T* to) {
 template <class T>
 void flip_groups(const TensorView& w, int64_t groups, const TensorView& y) {
   const int64_t rows = w.shape[0] / groups, columns = w.shape[1], taps = w.shape.count(2, w.shape.rank());
+  const auto run = taps == 1 ? flip<1, T> : taps == 9 ? flip<9, T> : flip<0, T>;
   for (int64_t g = 0; g < groups; g++)
-    flip(w.as<T>() + g * rows * columns * taps, rows, columns, taps, y.as<T>() + g * rows * columns * taps);
+    run(w.as<T>() + g * rows * columns * taps, rows, columns, taps, y.as<T>() + g * rows * columns * taps);
 }
 
 Status flip_weights_reference(const OpCall& call, std::span<const TensorView> out) {

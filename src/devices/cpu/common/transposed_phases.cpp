@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <vector>
 
 namespace moka::devices::cpu {
 
@@ -67,16 +68,20 @@ std::string phases_text(const ops::Window& w) {
 
 void gather_taps(const Window& w, const TransposedPhase& phase, const float* from, int64_t inputs, int64_t columns,
                  float* to) {
-  const int64_t taps = w.taps();
-  for (int64_t o = 0; o < columns; o++)
-    for (int64_t c = 0; c < inputs; c++) {
-      const float* window = from + (c * columns + o) * taps;
-      for (int64_t i = 0; i < phase.w.kernel[0]; i++)
-        for (int64_t j = 0; j < phase.w.kernel[1]; j++) {
-          const float* line = window + (phase.tap(0, i) * w.kernel[1] + phase.tap(1, j)) * w.kernel[2];
-          for (int64_t k = 0; k < phase.w.kernel[2]; k++) *to++ = line[phase.tap(2, k)];
-        }
-    }
+  constexpr int64_t kInputs = 16;  // whose windows stay in the cache
+  const int64_t taps = w.taps(), of_phase = phase.w.taps();
+  std::vector<int64_t> at;  // the taps of the phase in a window
+  for (int64_t i = 0; i < phase.w.kernel[0]; i++)
+    for (int64_t j = 0; j < phase.w.kernel[1]; j++)
+      for (int64_t k = 0; k < phase.w.kernel[2]; k++)
+        at.push_back((phase.tap(0, i) * w.kernel[1] + phase.tap(1, j)) * w.kernel[2] + phase.tap(2, k));
+  for (int64_t first = 0; first < inputs; first += kInputs)
+    for (int64_t o = 0; o < columns; o++)
+      for (int64_t c = first; c < std::min(inputs, first + kInputs); c++) {
+        const float* window = from + (c * columns + o) * taps;
+        float* put = to + (o * inputs + c) * of_phase;
+        for (const int64_t tap : at) *put++ = window[tap];
+      }
 }
 
 void interleave(const Window& w, const TransposedPhase& phase, const float* from, int64_t first, int64_t n,

@@ -40,6 +40,7 @@ endfunction()
 
 set(all_sets SETS base avx2 avx512)
 moka_vector_kernel(average ${all_sets} DEFINES MOKA_AVERAGE average INCLUDES average)
+moka_vector_kernel(batch_norm ${all_sets} DEFINES MOKA_BATCH_NORM batch_norm INCLUDES batch_norm)
 moka_vector_kernel(channel_norm ${all_sets} DEFINES MOKA_CHANNEL_NORM channel_norm INCLUDES channel_norm)
 moka_vector_kernel(dense ${all_sets} DEFINES MOKA_DENSE dense INCLUDES dense
   NUMBERS_base NARROW_PIXELS=10 PIXELS=6 WIDE_PIXELS=4 NUMBERS_avx2 NARROW_PIXELS=10 PIXELS=6 WIDE_PIXELS=4

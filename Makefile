@@ -3,7 +3,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
-.PHONY: all setup demo test test-all test-models test-asan test-tsan test-random fuzz-smoke check release-check wheel test-python test-onnx-export test-clients test-swift test-view pictures soak install golden docs check-ops \
+.PHONY: all setup demo test test-all test-models test-asan test-tsan test-random fuzz-smoke check release-check wheel test-python test-onnx-export test-training test-clients test-swift test-view pictures soak install golden docs check-ops \
         conformance conformance-full conformance-ci conformance-docs bench bench-choices bench-compile bench-compress bench-exported bench-functions bench-layers bench-loads bench-tables bench-tracing bench-training bench-update bench-compare bench-docs bench-accuracy bench-vulkan bench-gpu \
         bench-kernels clean
 
@@ -95,6 +95,14 @@ test-onnx-export: wheel
 ## The tests of the package onnx on Moka: all node tests and those with data.
 test-onnx: test-python
 	$(BUILD)/python-full/bin/python tests/python/onnx_backend.py --least 1953 --json $(BUILD)/onnx.json
+
+## Whole nets trained for 100 steps, their weights compared with PyTorch's in float64: minutes. TRAINING_FLAGS are options of
+## tests/training/nets.py, for example "--only resnet18_head".
+TRAINING_FLAGS ?=
+test-training: $(BUILD)/build.ninja
+	cmake --build $(BUILD) -j $(JOBS) --target moka_bench_training
+	@bench/setup --no-wheel --peers ""
+	$(BENCH_VENV)/bin/python tests/training/nets.py --program $(BUILD)/bench-training/moka_bench_training --folder $(BUILD)/training-nets $(TRAINING_FLAGS)
 
 ## Generated Swift, compiled and run in Debian 13's system, which the first run puts into SWIFT_SYSTEM: minutes, 3 GB, root.
 SWIFT_SYSTEM ?= $(HOME)/.cache/moka/debian-13

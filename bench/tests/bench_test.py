@@ -152,6 +152,48 @@ class Vulkan(unittest.TestCase):
         self.assertRegex(vulkan.times_table([row]), r"2000 +\| +2000 +\| +- ")
 
 
+def training_run():
+    """bench/training/run.py, whose name is that of another module."""
+    spec = importlib.util.spec_from_file_location("training_run", HERE.parent / "training" / "run.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Training(unittest.TestCase):
+    bench = training_run()
+
+    def row(self, net, moka, eager, compiled):
+        """Times in milliseconds; None: the engine failed. Peaks are the same numbers in MB."""
+        times = {"moka": moka, "eager": eager, "compiled": compiled}
+        found = {name: {"median": t / 1e3, "peak": t * 1e6} for name, t in times.items() if t is not None}
+        row = {"net": net, "batch": 8, "threads": 1, "engines": found, "reasons": {n: "why" for n, t in times.items() if t is None}}
+        self.bench.add_ratios(row)
+        return row
+
+    def test_ratio_to_the_better_one(self):
+        self.assertAlmostEqual(self.row("cnn", 3, 6, 12)["ratio"], 0.5)
+        self.assertAlmostEqual(self.row("cnn", 3, 6, 1.5)["ratio"], 2)
+        self.assertAlmostEqual(self.row("cnn", 3, 6, None)["memory"], 0.5)
+        self.assertNotIn("ratio", self.row("cnn", None, 6, 3))
+
+    def test_summary(self):
+        rows = [self.row("cnn", 4, 2, 8), self.row("mlp", 1, 2, 2), self.row("lstm", None, 2, 2)]
+        self.assertEqual(self.bench.summary(rows), ["geometric mean of the ratios of times 1.00, worst 2.00 (cnn, 8, 1)",
+                                                  "geometric mean of the ratios of memory 1.00, worst 2.00"])
+        self.assertEqual(self.bench.summary(rows[2:]), [])
+
+    def test_cells(self):
+        self.assertEqual(self.bench.cells(self.row("cnn", 4, 25, 8)), ["cnn", "8", "1", "4.00", "25.0", "8.00", "0.50", "4.00", "25.0", "8.00", "0.50"])
+        self.assertEqual(self.bench.notes(self.row("lstm", None, 2, 2)), ["lstm, mini-batches of 8, 1 threads: moka: why"])
+
+    def test_losses_differ(self):
+        same = {"moka": [2.0, 1.00005], "eager": [2.0, 1.0], "compiled": [2.0, 1.0]}
+        self.assertEqual(self.bench.differ(same), "")
+        self.assertEqual(self.bench.differ({**same, "moka": [2.0, 1.5]}), "the loss of step 2 is 1.5 on moka and 1 in eager PyTorch")
+        self.assertIn("nan", self.bench.differ({**same, "moka": [float("nan"), 1.0]}))
+
+
 class Nets(unittest.TestCase):
     def test_a_name_of_a_folder_is_no_name_of_a_function(self):
         """Importing a net binds its folder's name in the package."""

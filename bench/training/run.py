@@ -142,7 +142,7 @@ def task(net, batch, threads, o):
     out.write_text(json.dumps({
         "model": str(path), "parameters": json.loads(pathlib.Path(f"{path}.json").read_text()), "loss": "cross_entropy", "input": "y",
         "target": "target", "optimizer": "sgd", "momentum": True,
-        "batch_statistics": 0.1 if o.batch_statistics else None, "threads": threads, "arrays": arrays}))
+        "batch_statistics": 0.1 if o.batch_statistics else None, "threads": threads, "batches": 1, "arrays": arrays}))
     return out
 
 
@@ -161,6 +161,14 @@ def differ(losses):
             if not abs(a - b) <= TOLERANCE * abs(b):
                 return f"the loss of step {i + 1} is {a:.6g} on {name} and {b:.6g} in eager PyTorch"
     return ""
+
+
+def add_ratios(row):
+    """Ratios of Moka to the better one of PyTorch."""
+    found = row["engines"]
+    if MOKA in found:
+        for ratio, figure in (("ratio", "median"), ("memory", "peak")):
+            row[ratio] = found[MOKA][figure] / min(found[name][figure] for name in (EAGER, COMPILED) if name in found)
 
 
 def measure(net, batch, threads, o):
@@ -198,10 +206,7 @@ def measure(net, batch, threads, o):
     finally:
         for engine in engines:
             engine.close()
-    found = row["engines"]
-    if MOKA in found:
-        for ratio, figure in (("ratio", "median"), ("memory", "peak")):
-            row[ratio] = found[MOKA][figure] / min(found[name][figure] for name in (EAGER, COMPILED) if name in found)
+    add_ratios(row)
     return row
 
 

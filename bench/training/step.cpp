@@ -23,11 +23,13 @@ std::vector<const kernel::Device*> all_devices();
 ///   "optimizer", "momentum"     "sgd" or "adam"; whether sgd keeps velocities
 ///   "batch_statistics"          the momentum of the statistics of batch norms, or null: they stay
 ///   "threads"
-///   "arrays"                    {name: {"file": raw bytes, "type": "fp32" or "int32", "shape"}}, the same in all steps
+///   "arrays"                    {name: {"file": raw bytes, "type": "fp32" or "int32", "shape"}}
+///   "batches"                   how many arrays each file has, one behind the other; steps take them in turn
 /// A line of standard input is a request, and each is answered with one line of JSON. "numbers" are those of the
 /// optimizer, by name:
 ///   {"do": "load"}                        {"plan": seconds, "parameters": how many numbers change}
 ///   {"do": "steps", "count", "numbers"}   {"losses": [...], "times": [seconds, ...]}
+///   {"do": "save", "folder"}              {"names": [...]}: writes the bytes of each parameter to a file of that name
 ///   {"do": "peak"}                        {"peak": bytes beyond what the process had before the model}
 ///   {"do": "kernels", "file", "numbers"}  {"seconds": of one step, "operations": [{"name", "type", "kernel", "shape",
 ///                                         "seconds"}, ...]}; the file is for a trace
@@ -59,12 +61,14 @@ Result<import::ImportedModel> import(const std::string& path) {
   return import::import_model(file, {});
 }
 
-Result<ir::Tensor> read_array(const json& j) {
+/// The array of mini-batch `i`.
+Result<ir::Tensor> read_array(const json& j, int i) {
   ir::Shape shape;
   for (int64_t d : j["shape"]) shape.push_back(d);
   ir::Tensor t = MOKA_TRY(ir::Tensor::zeros(j["type"] == "int32" ? ir::DType::int32 : ir::DType::fp32, shape));
   const std::string path = j["file"];
   std::ifstream file(path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(t.bytes()) * i);
   file.read(static_cast<char*>(t.mutable_data()), static_cast<std::streamsize>(t.bytes()));
   if (!file) return fail(ErrorCode::io, path, ": expected ", t.bytes(), " bytes");
   return t;
@@ -89,6 +93,7 @@ class Worker {
     if (what == "load") return load();
     if (trainer_ == nullptr) return fail(ErrorCode::invalid_argument, "the model is not loaded");
     if (what == "steps") return steps(request["count"], request["numbers"].get<Numbers>());
+    if (what == "save") return save(request["folder"]);
     if (what == "peak") return json{{"peak", memory("VmHWM:") - before_}};
     if (what == "kernels") return kernels(request["file"], request["numbers"].get<Numbers>());
     return fail(ErrorCode::invalid_argument, "unknown request '", what, "'");
@@ -116,7 +121,10 @@ class Worker {
   }
 
   Result<json> load() {
-    for (const auto& [name, array] : task_["arrays"].items()) arrays_.emplace(name, MOKA_TRY(read_array(array)));
+    for (int i = 0; i < task_["batches"].get<int>(); i++) {
+      auto& arrays = batches_.emplace_back();
+      for (const auto& [name, array] : task_["arrays"].items()) arrays.emplace(name, MOKA_TRY(read_array(array, i)));
+    }
     before_ = memory("VmRSS:");
     std::ofstream("/proc/self/clear_refs") << 5;  // VmHWM begins anew
     const int64_t start = trace::now();
@@ -124,8 +132,8 @@ class Worker {
     const import::ImportedModel model = MOKA_TRY(import(path));
     std::vector<ir::Type> inputs;
     for (const auto& f : model.description.function(model.description.default_function)->inputs) {
-      const auto it = arrays_.find(f.name);
-      if (it == arrays_.end()) return fail(ErrorCode::not_found, "input '", f.name, "' is missing");
+      const auto it = batches_[0].find(f.name);
+      if (it == batches_[0].end()) return fail(ErrorCode::not_found, "input '", f.name, "' is missing");
       inputs.push_back(ir::Type::tensor(it->second.dtype(), it->second.shape()));
     }
     trainer_ = MOKA_TRY(Trainer::make([path] { return import(path); }, inputs, options()));
@@ -135,14 +143,29 @@ class Worker {
     return json{{"plan", seconds_since(start)}, {"parameters", count}};
   }
 
+  Result<double> step(const Numbers& numbers) {
+    return trainer_->step(batches_[static_cast<size_t>(trainer_->steps()) % batches_.size()], numbers);
+  }
+
   Result<json> steps(int count, const Numbers& numbers) {
     std::vector<double> losses, times;
     for (int i = 0; i < count; i++) {
       const int64_t start = trace::now();
-      losses.push_back(MOKA_TRY(trainer_->step(arrays_, numbers)));
+      losses.push_back(MOKA_TRY(step(numbers)));
       times.push_back(seconds_since(start));
     }
     return json{{"losses", losses}, {"times", times}};
+  }
+
+  Result<json> save(const std::string& folder) const {
+    json names = json::array();
+    for (const auto& [name, value] : trainer_->parameters()) {
+      std::ofstream file(cat(folder, "/", name), std::ios::binary);
+      file.write(static_cast<const char*>(value.data()), static_cast<std::streamsize>(value.bytes()));
+      if (!file) return fail(ErrorCode::io, folder, ": '", name, "' cannot be written");
+      names.push_back(name);
+    }
+    return json{{"names", names}};
   }
 
   /// Records three steps and takes the shortest time of each operation, so that one interruption does not count.
@@ -150,7 +173,7 @@ class Worker {
     constexpr int kSteps = 3;
     MOKA_TRY(trace::start(path, true));
     const int64_t start = trace::now();
-    for (int i = 0; i < kSteps; i++) MOKA_TRY(trainer_->step(arrays_, numbers));
+    for (int i = 0; i < kSteps; i++) MOKA_TRY(step(numbers));
     const double seconds = seconds_since(start) / kSteps;
     MOKA_TRY(trace::stop());
     std::ifstream file(path, std::ios::binary);
@@ -179,7 +202,7 @@ class Worker {
   }
 
   const json task_;
-  std::map<std::string, ir::Tensor> arrays_;
+  std::vector<std::map<std::string, ir::Tensor>> batches_;
   std::unique_ptr<Trainer> trainer_;
   int64_t before_ = 0;
 };

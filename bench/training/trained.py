@@ -87,13 +87,13 @@ NETS = {
 }
 
 
-def model(name):
-    """The net, whose batch norms use the statistics in it, as in eval()."""
-    make, shape, _ = NETS[name]
+def model(name, shape=None):
+    """The net, whose batch norms use the statistics in it, as in eval(). `shape`: of an example, if it is another one."""
+    make, own, _ = NETS[name]
     torch.manual_seed(0)
     net = make().eval()
     with torch.no_grad():
-        weights.randomise_batch_norms(net, (torch.randn(1, *shape),))
+        weights.randomise_batch_norms(net, (torch.randn(1, *(shape or own)),))
     return net
 
 
@@ -104,29 +104,27 @@ def batch(name, count):
     return torch.randn(count, *shape, generator=random), torch.randint(classes, (count,), generator=random)
 
 
-def convert(name, count, path):
-    """Without the passes that merge weights: those of a norm into a convolution, and equal ones into one."""
+def convert(net, x, path):
+    """Writes the model and returns the names of its weights. The passes that merge weights are left out: those of a norm into a
+    convolution, and equal ones into one."""
     import coremltools as ct
 
-    net = nn.Sequential()
-    net.add_module("net", model(name))
-    net.add_module("softmax", nn.Softmax(-1))
-    x, _ = batch(name, count)
+    with_softmax = nn.Sequential()
+    with_softmax.add_module("net", net)
+    with_softmax.add_module("softmax", nn.Softmax(-1))
     passes = ct.PassPipeline()
     passes.remove_passes({"common::fuse_conv_batchnorm", "common::fuse_conv_scale", "common::const_deduplication"})
-    made = ct.convert(torch.jit.trace(net.eval(), x), inputs=[ct.TensorType("x", x.shape)], outputs=[ct.TensorType("y")],
+    made = ct.convert(torch.jit.trace(with_softmax.eval(), x), inputs=[ct.TensorType("x", x.shape)], outputs=[ct.TensorType("y")],
                       compute_precision=ct.precision.FLOAT32, minimum_deployment_target=ct.target.iOS18, pass_pipeline=passes,
                       skip_model_load=True)
-    made.save(path)
-    function = made.get_spec().mlProgram.functions["main"]
-    (block,) = function.block_specializations.values()
+    made.save(str(path))
+    (block,) = made.get_spec().mlProgram.functions["main"].block_specializations.values()
     read = {}
     for op in block.operations:
         for role, value in op.inputs.items():
             for argument in value.arguments:
                 read.setdefault(argument.name, (op.type, role))
-    trained = [op.outputs[0].name for op in block.operations if op.type == "const" and is_trained(*read.get(op.outputs[0].name, ("", "")))]
-    pathlib.Path(f"{path}.json").write_text(json.dumps(trained))
+    return [op.outputs[0].name for op in block.operations if op.type == "const" and is_trained(*read.get(op.outputs[0].name, ("", "")))]
 
 
 def is_trained(operation, role):
@@ -135,4 +133,6 @@ def is_trained(operation, role):
 
 
 if __name__ == "__main__":
-    convert(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    _, name, count, path = sys.argv
+    names = convert(model(name), batch(name, int(count))[0], path)
+    pathlib.Path(f"{path}.json").write_text(json.dumps(names))

@@ -33,7 +33,6 @@ CASES = {
     "resnet18": ("resnet18", False, "", 4, 2**-18),
     "resnet18_batch": ("resnet18", True, "", 8, 2**-18),
     "mobilenet_v2": ("mobilenet_v2", False, "", 4, 2**-18),
-    "mobilenet_v2_batch": ("mobilenet_v2", True, "", 8, 2**-18),
 }
 
 

@@ -72,7 +72,8 @@ struct UpdateOptions {
   /// Called when training begins, after each mini-batch, and after each epoch, on the thread of UpdateTask::run. May
   /// call UpdateTask::resume and UpdateTask::cancel. What it throws ends the run.
   std::function<void(const UpdateContext& context)> progress;
-  ModelConfiguration configuration;  ///< devices, threads and memory of the training
+  /// Threads and memory of the training. It runs on the CPU, or on ModelConfiguration::device as far as that can.
+  ModelConfiguration configuration;
   /// Bytes that the task may keep of what the layers in front of the updatable ones compute from examples.
   size_t kept_bytes = size_t{1} << 30;
 };

@@ -121,10 +121,12 @@ Update update_of(const ModelSource& model) {
 }
 
 runtime::CompileOptions compile_options(const ModelConfiguration& configuration) {
-  ModelConfiguration on_cpu = configuration;
-  on_cpu.compute_units = ComputeUnits::cpu_only;
+  ModelConfiguration given = configuration;
+  if (configuration.device.empty()) given.compute_units = ComputeUnits::cpu_only;
+  api::Devices devices = unwrap(api::devices_for(given));
   runtime::CompileOptions out;
-  out.plan.devices = unwrap(api::devices_for(on_cpu)).list;
+  out.plan.devices = devices.list;
+  if (!devices.pins.empty()) out.plan.pinned_device = [pins = devices.pins](const ir::Op& op) { return pins.of(op); };
   out.plan.threads = api::threads_of(configuration);
   out.plan.budget = api::budget_of(configuration);
   out.loop_limit = configuration.loop_limit;

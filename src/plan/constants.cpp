@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "ir/evaluate.h"
 #include "ir/fixed.h"
+#include "kernel/layout.h"
 
 namespace moka::plan {
 
@@ -119,6 +120,7 @@ Status ConstantPool::renew() {
     memcpy(tensor.mutable_data(), now.data(), now.bytes());
   }
   for (auto& [value, tensor] : stale) kept_.emplace(value, Kept{std::move(tensor), true});
+  for (const auto& again : plain_) MOKA_TRY(again());
   return {};
 }
 
@@ -183,8 +185,8 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Val
   return packed->bytes;
 }
 
-Result<std::shared_ptr<const kernel::Buffer>> upload_to(const kernel::Memory& memory, size_t bytes,
-                                                        const std::function<Status(std::byte* to)>& fill) {
+Result<std::shared_ptr<kernel::Buffer>> upload_to(const kernel::Memory& memory, size_t bytes,
+                                                  const std::function<Status(std::byte* to)>& fill) {
   std::shared_ptr<kernel::Buffer> buffer = MOKA_TRY(memory.allocate(bytes));
   if (std::byte* there = memory.host_address(*buffer)) {
     MOKA_TRY(fill(there));
@@ -197,6 +199,20 @@ Result<std::shared_ptr<const kernel::Buffer>> upload_to(const kernel::Memory& me
   return buffer;
 }
 
+namespace {
+
+/// Fills a buffer that exists already.
+Status upload_again(kernel::Buffer& buffer, const kernel::Memory& memory, size_t bytes,
+                    const ConstantPool::FillStored& fill) {
+  if (std::byte* there = memory.host_address(buffer)) return fill(there);
+  const std::shared_ptr<std::byte> host = allocate_large(bytes + 64);
+  if (host == nullptr) return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of a constant");
+  MOKA_TRY(fill(host.get()));
+  return memory.write(buffer, 0, host.get(), bytes);
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const kernel::Buffer>> ConstantPool::upload(const ir::Value& value, const kernel::Memory& memory,
                                                                    std::string_view key, size_t bytes,
                                                                    const FillStored& fill) {
@@ -207,9 +223,33 @@ Result<std::shared_ptr<const kernel::Buffer>> ConstantPool::upload(const ir::Val
   if (is_new) {
     packed->buffer = MOKA_TRY_IN(upload_to(memory, bytes, fill), cat("constant '", value.name, "'"));
     packed_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  } else if (renewable_ && packed->version != version_ && ir::is_from_parameter(value)) {
+    MOKA_TRY(upload_again(*packed->buffer, memory, bytes, fill));
   }
+  packed->version = version_;
   count(*packed, bytes, is_new);
   return packed->buffer;
+}
+
+Result<std::shared_ptr<const kernel::Buffer>> ConstantPool::upload_plain(const ir::Value& value,
+                                                                         const kernel::Memory& memory,
+                                                                         std::string_view key, const ir::Type& type,
+                                                                         const kernel::Layout& from,
+                                                                         const kernel::Layout& to, size_t bytes) {
+  const auto fill = [this, &value, type, from, to](std::byte* data) -> Status {
+    const ir::Tensor tensor = MOKA_TRY(get(value, false));
+    kernel::convert_layout(tensor.view(), from, {type.dtype(), type.shape(), data}, to, 0,
+                           kernel::convert_tiles(type.shape(), from, to));
+    return {};
+  };
+  if (renewable_ && ir::is_from_parameter(value)) {
+    const std::lock_guard lock(mutex_);
+    plain_.push_back([this, &value, &memory, name = std::string(key), bytes, fill]() -> Status {
+      MOKA_TRY(upload(value, memory, name, bytes, fill));
+      return {};
+    });
+  }
+  return upload(value, memory, key, bytes, fill);
 }
 
 }  // namespace moka::plan

@@ -23,8 +23,8 @@
 namespace moka::plan {
 
 /// A buffer in `memory` with the bytes that `fill` writes. Errors: out_of_budget, and those of `fill`.
-Result<std::shared_ptr<const kernel::Buffer>> upload_to(const kernel::Memory& memory, size_t bytes,
-                                                        const std::function<Status(std::byte* to)>& fill);
+Result<std::shared_ptr<kernel::Buffer>> upload_to(const kernel::Memory& memory, size_t bytes,
+                                                  const std::function<Status(std::byte* to)>& fill);
 
 /// Values of a program that do not depend on its inputs: `const`, compressed weights, parameters, and operations on
 /// these alone. They are expanded on demand, packed once per (value, key), and shared by all plans of a model.
@@ -65,6 +65,12 @@ class ConstantPool {
   /// As `pack_stored`, but into a buffer of `memory`. `key` must name the device.
   Result<std::shared_ptr<const kernel::Buffer>> upload(const ir::Value& value, const kernel::Memory& memory,
                                                        std::string_view key, size_t bytes, const FillStored& fill);
+
+  /// The value in a layout in a buffer of `memory`, row by row as `from` has it.
+  Result<std::shared_ptr<const kernel::Buffer>> upload_plain(const ir::Value& value, const kernel::Memory& memory,
+                                                             std::string_view key, const ir::Type& type,
+                                                             const kernel::Layout& from, const kernel::Layout& to,
+                                                             size_t bytes);
 
   /// The bytes of parameters have changed in place. Brings what the pool keeps of them up to date, in the memory where
   /// it is. What is packed from them is filled again when it is next asked for. Precondition: the pool is renewable and
@@ -108,7 +114,8 @@ class ConstantPool {
   };
   std::map<const ir::Value*, Kept> kept_;
   std::map<std::pair<const ir::Value*, std::string>, std::shared_ptr<Packed>> packed_;
-  std::set<const Packed*> counted_;  ///< of those in packed_
+  std::vector<std::function<Status()>> plain_;  ///< upload what upload_plain made of parameters again
+  std::set<const Packed*> counted_;             ///< of those in packed_
   std::atomic<size_t> packed_bytes_{0}, shared_bytes_{0};
   std::atomic<double> prepare_seconds_{0};
 };

@@ -17,11 +17,11 @@ class PackedCache;
 struct Packed {
   std::mutex mutex;  ///< held while the entry is made, so that other entries are not blocked
   std::shared_ptr<const std::byte> bytes;
-  std::byte* writable = nullptr;                 ///< `bytes`, of an entry that no other pool has
-  uint64_t version = 0;                          ///< ConstantPool::renew: of the parameters that it was made from
-  std::shared_ptr<const kernel::Buffer> buffer;  ///< used instead of bytes for a device's memory
-  ir::Tensor value;                              ///< used instead of bytes for a value that is not packed
-  std::vector<ir::Tensor> sources;               ///< tensors whose addresses identify the entry
+  std::byte* writable = nullptr;           ///< `bytes`, of an entry that no other pool has
+  uint64_t version = 0;                    ///< ConstantPool::renew: of the parameters that it was made from
+  std::shared_ptr<kernel::Buffer> buffer;  ///< used instead of bytes for a device's memory
+  ir::Tensor value;                        ///< used instead of bytes for a value that is not packed
+  std::vector<ir::Tensor> sources;         ///< tensors whose addresses identify the entry
 };
 
 /// How a constant value is made.

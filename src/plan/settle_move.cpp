@@ -153,22 +153,23 @@ Result<int> Settler::upload_constant(int i, const Spot& to) {
   p.layout = to.layout;
   p.device = to.device;
   const size_t bytes = MOKA_TRY(bytes_in(p, to.layout));
-  auto fill = [&](std::byte* data) -> Status {
-    const ir::Tensor& held = std::get<Constant>(place(i).storage).tensor;
-    const ir::Tensor from = held.empty_handle() ? MOKA_TRY(options_.constants->get(*place(i).value, false)) : held;
-    const ir::TensorView out{p.type.dtype(), p.type.shape(), data};
-    kernel::convert_layout(from.view(), place(i).layout, out, to.layout, 0,
-                           kernel::convert_tiles(p.type.shape(), place(i).layout, to.layout));
-    return {};
-  };
   const kernel::Memory& memory = *to.device->memory();
   std::shared_ptr<const kernel::Buffer> buffer;
-  if (const ir::Value* v = pooled(place(i)))
-    buffer = MOKA_TRY_ON(
-        options_.constants->upload(*v, memory, cat(to.device->name(), ".", kernel::to_string(to.layout)), bytes, fill),
-        *to.device);
-  else
+  if (const ir::Value* v = pooled(place(i))) {
+    const std::string key = cat(to.device->name(), ".", kernel::to_string(to.layout));
+    buffer = MOKA_TRY_ON(options_.constants->upload_plain(*v, memory, key, p.type, place(i).layout, to.layout, bytes),
+                         *to.device);
+  } else {
+    const auto fill = [&](std::byte* data) -> Status {
+      const ir::Tensor& held = std::get<Constant>(place(i).storage).tensor;
+      const ir::Tensor from = held.empty_handle() ? MOKA_TRY(options_.constants->get(*place(i).value, false)) : held;
+      const ir::TensorView out{p.type.dtype(), p.type.shape(), data};
+      kernel::convert_layout(from.view(), place(i).layout, out, to.layout, 0,
+                             kernel::convert_tiles(p.type.shape(), place(i).layout, to.layout));
+      return {};
+    };
     buffer = MOKA_TRY_ON(upload_to(memory, bytes, fill), *to.device);
+  }
   p.storage = Constant{{}, std::move(buffer)};
   return add_place(std::move(p));
 }

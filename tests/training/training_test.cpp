@@ -101,11 +101,11 @@ std::map<std::string, Tensor> masks_of(const json& c, uint64_t step) {
   return out;
 }
 
-Result<std::unique_ptr<Trainer>> trainer_of(const json& c, int threads) {
+Result<std::unique_ptr<Trainer>> trainer_of(const json& c, TrainerOptions options) {
   std::vector<Type> inputs{Type::tensor(DType::fp32, shape_of(c["shape"]))};
   for (const auto& [name, mask] : masks_of(c, 0)) inputs.push_back(Type::tensor(DType::fp32, mask.shape()));
   const std::string text = c["program"];
-  return Trainer::make([text] { return import_text(text); }, std::move(inputs), options_of(c, threads));
+  return Trainer::make([text] { return import_text(text); }, std::move(inputs), std::move(options));
 }
 
 std::map<std::string, Tensor> arrays_of(const json& c, uint64_t step) {
@@ -125,13 +125,27 @@ std::map<std::string, Tensor> arrays_of(const json& c, uint64_t step) {
   return arrays;
 }
 
-Result<Trained> train(const json& c, int threads) {
-  auto trainer = MOKA_TRY(trainer_of(c, threads));
+Result<Trained> train(const json& c, TrainerOptions options) {
+  auto trainer = MOKA_TRY(trainer_of(c, std::move(options)));
   Trained out;
   for (uint64_t step = 0; step < 100; step++)
     out.losses.push_back(MOKA_TRY(trainer->step(arrays_of(c, step), c["numbers"].get<Numbers>())));
   for (const auto& [name, tensor] : trainer->parameters()) out.weights.emplace(name, tensor);
   return out;
+}
+
+Result<Trained> train(const json& c, int threads) { return train(c, options_of(c, threads)); }
+
+/// The distance of all weights from PyTorch's in float64.
+double distance(const json& c, const Trained& trained) {
+  double squares = 0;
+  for (const auto& [name, tensor] : trained.weights) {
+    const json& expected = c["weights"][name];
+    if (expected.size() != static_cast<size_t>(tensor.count())) return INFINITY;
+    for (int64_t i = 0; i < tensor.count(); i++)
+      squares += std::pow(load_f64(tensor.view(), i) - expected[static_cast<size_t>(i)].get<double>(), 2);
+  }
+  return std::sqrt(squares);
 }
 
 class Training : public testing::TestWithParam<size_t> {};
@@ -143,15 +157,9 @@ TEST_P(Training, IsAsFarFromFloat64AsPyTorch) {
   EXPECT_NEAR(trained->losses.front(), c["first_loss"].get<double>(), 1e-5);
   EXPECT_NEAR(trained->losses.back(), c["last_loss"].get<double>(), 1e-5);
   ASSERT_EQ(trained->weights.size(), c["weights"].size());
-  double squares = 0;
-  for (const auto& [name, tensor] : trained->weights) {
-    const json& expected = c["weights"][name];
-    ASSERT_EQ(expected.size(), static_cast<size_t>(tensor.count())) << name;
-    for (int64_t i = 0; i < tensor.count(); i++)
-      squares += std::pow(load_f64(tensor.view(), i) - expected[static_cast<size_t>(i)].get<double>(), 2);
-  }
-  EXPECT_LE(std::sqrt(squares), 2 * c["float32"].get<double>());
-  RecordProperty("distance", cat(std::sqrt(squares)));
+  const double far = distance(c, *trained);
+  EXPECT_LE(far, 2 * c["float32"].get<double>());
+  RecordProperty("distance", cat(far));
 }
 
 TEST_P(Training, GivesTheSameBitsWithMoreThreads) {
@@ -163,6 +171,22 @@ TEST_P(Training, GivesTheSameBitsWithMoreThreads) {
     ASSERT_TRUE(more.ok());
     for (const auto& [name, tensor] : one->weights)
       EXPECT_TRUE(tensor == more->weights.at(name)) << name << ", " << threads << " threads";
+  }
+}
+
+/// A device with its own memory computes what it can of a step, and gets the new weights before each.
+TEST_P(Training, IsAsGoodOnADevice) {
+  const json& c = cases()[GetParam()];
+  for (const std::string name : {"simulator", "vulkan"}) {
+    const auto all = api::all_devices();
+    const auto device = std::find_if(all.begin(), all.end(), [&](const auto* d) { return d->name() == name; });
+    if (device == all.end()) continue;  // no driver
+    TrainerOptions o = options_of(c, 1);
+    o.compile.plan.devices.insert(o.compile.plan.devices.begin(), *device);
+    o.compile.plan.pinned_device = [d = *device](const Op&) { return d; };
+    const auto trained = train(c, o);
+    ASSERT_TRUE(trained.ok()) << name << ": " << trained.error().to_string();
+    EXPECT_LE(distance(c, *trained), 2 * c["float32"].get<double>()) << name;
   }
 }
 

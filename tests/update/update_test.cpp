@@ -95,6 +95,10 @@ TEST_P(Update, GivesTheSameModelInEveryWay) {
   const UpdateContext result = UpdateTask(model_of(c), rows_of(c), with_threads(1)).run();
   const auto bytes = result.source().specification().serialize();
   EXPECT_EQ(UpdateTask(model_of(c), rows_of(c), with_threads(3)).run().source().specification().serialize(), bytes);
+  UpdateOptions on_device = with_threads(1);
+  on_device.configuration.device = "simulator";
+  const UpdateContext elsewhere = UpdateTask(model_of(c), rows_of(c), on_device).run();
+  EXPECT_NEAR(elsewhere.metrics.loss, result.metrics.loss, 1e-5);
   UpdateOptions forgetful = with_threads(2);
   forgetful.kept_bytes = 0;
   EXPECT_EQ(UpdateTask(model_of(c), rows_of(c), forgetful).run().source().specification().serialize(), bytes);

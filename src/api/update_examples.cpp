@@ -109,8 +109,9 @@ Status set_inputs(const runtime::Model& front, Features example, update::Example
   return {};
 }
 
-Result<ir::Tensor> target_of(const import::LossLayer& loss, bool is_label, const FeatureValue* value,
+Result<ir::Tensor> target_of(const import::UpdateDescription& update, bool is_label, const FeatureValue* value,
                              const ModelDescription& description) {
+  const import::LossLayer& loss = update.losses.at(0);
   const std::string& name = loss.training_input;
   if (is_label) return class_of(name, value, description);
   double number = 0;
@@ -122,6 +123,13 @@ Result<ir::Tensor> target_of(const import::LossLayer& loss, bool is_label, const
   else if (!std::holds_alternative<MultiArray>(*value))
     return refused(name, "numbers", value);
   const auto* array = std::get_if<MultiArray>(value);
+  const import::FeatureDescription* described = nullptr;
+  for (const auto& input : update.training_inputs)
+    if (input.name == name) described = &input;
+  if (const auto* given = std::get_if<MultiArray>(value); given != nullptr && described != nullptr &&
+                                                          described->kind == import::FeatureKind::multi_array &&
+                                                          given->shape().size() > 1)
+    MOKA_TRY(check_array_shape(*described, given->shape()));
   const bool is_class = loss.kind == import::LossLayer::Kind::categorical_cross_entropy;
   const int64_t count = array == nullptr ? 1 : array->count();
   ir::Tensor out = MOKA_TRY(ir::Tensor::zeros(is_class ? ir::DType::int32 : ir::DType::fp32, ir::Shape{count}));

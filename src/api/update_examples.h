@@ -25,7 +25,7 @@ Status set_inputs(const runtime::Model& front, Features example, update::Example
 
 /// What a loss compares with. `labels` and `int64_labels`: as ModelDescription has them. Error invalid_argument: the
 /// value is none of the classes, or no array.
-Result<ir::Tensor> target_of(const import::LossLayer& loss, bool is_label, const FeatureValue* value,
+Result<ir::Tensor> target_of(const import::UpdateDescription& update, bool is_label, const FeatureValue* value,
                              const ModelDescription& description);
 
 /// The label and the numbers of a sample for a nearest-neighbors classifier.

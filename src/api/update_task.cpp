@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <mutex>
 #include <thread>
@@ -151,6 +152,8 @@ UpdateTask::Impl::Impl(ModelSource model, UpdateExamples given, UpdateOptions wi
       described(api::to_public(update)),
       learner(api::learner_of(source, update.stage, options.configuration)),
       own(own_update(learner, update)) {
+  if (!examples.read && examples.count > 0)
+    throw Exception(ErrorKind::invalid_argument, "expected a function that reads examples, got none");
   if (examples.count == 0) throw Exception(ErrorKind::invalid_argument, "expected at least one example, got none");
   api::check_threads(options.configuration.threads);
   api::check_processors(options.configuration.processors);
@@ -173,7 +176,7 @@ UpdateTask::Impl::Impl(ModelSource model, UpdateExamples given, UpdateOptions wi
 Status UpdateTask::Impl::read(size_t index, update::Example& to) const {
   Features example = examples.read(index);
   const import::LossLayer& loss = own.losses[0];
-  to.target = MOKA_TRY(api::target_of(loss, label_is_target, example.find(loss.training_input), learner.description));
+  to.target = MOKA_TRY(api::target_of(own, label_is_target, example.find(loss.training_input), learner.description));
   return api::set_inputs(network->learner().front(), api::with_computed(learner, std::move(example)), to);
 }
 
@@ -239,7 +242,7 @@ UpdateContext UpdateTask::Impl::run_network() {
 UpdateContext UpdateTask::Impl::run_neighbors() {
   const auto changed = std::make_shared<format::ModelSource>(source.impl().source());
   const auto model = [changed] { return ModelSource(std::make_shared<ModelSource::Impl>(*changed)); };
-  cancelled = false;
+  const bool is_cancelled_before = cancelled.exchange(false);
   show(UpdateEvent::training_begin, model);
   const std::string input = learner.description.functions.at(0).inputs.at(0).name;
   const std::string label = learner.description.functions.at(0).predicted_feature_name;
@@ -247,9 +250,13 @@ UpdateContext UpdateTask::Impl::run_neighbors() {
   std::vector<float> rows;
   std::vector<std::string> text_labels;
   std::vector<int64_t> int_labels;
-  for (size_t i = 0; i < examples.count && !cancelled; i++) {
+  for (size_t i = 0; i < examples.count && !is_cancelled_before && !cancelled; i++) {
     Features example = api::with_computed(learner, examples.read(i));
     const std::vector<float> row = api::sample_of(example.find(input), input);
+    for (const float v : row)
+      if (!std::isfinite(v))
+        throw Exception(ErrorKind::invalid_argument,
+                        cat("example ", i, ": '", input, "': expected finite numbers, got ", v));
     if (static_cast<int64_t>(row.size()) != own.neighbors->dimensions)
       throw Exception(ErrorKind::invalid_argument, cat("example ", i, ": '", input, "': expected ",
                                                        own.neighbors->dimensions, " numbers, got ", row.size()));
@@ -269,13 +276,13 @@ UpdateContext UpdateTask::Impl::run_neighbors() {
   const auto k = own_settings.find("numberOfNeighbors");
   const std::optional<int64_t> neighbors =
       k == own_settings.end() ? std::nullopt : std::optional(std::get<int64_t>(k->second));
-  if (!cancelled) {
+  if (!is_cancelled_before && !cancelled) {
     const auto labels = texts ? update::Labels(std::move(text_labels)) : update::Labels(std::move(int_labels));
     unwrap(update::add_samples(*changed, rows, own.neighbors->dimensions, labels, neighbors));
     show(UpdateEvent::epoch_end, model);
   }
   UpdateContext out = context(UpdateEvent::epoch_end, model);
-  out.is_cancelled = cancelled;
+  out.is_cancelled = is_cancelled_before || cancelled.exchange(false);
   return out;
 }
 

@@ -41,7 +41,7 @@ struct Dependences {
   }
 };
 
-std::string name_between(size_t i) { return cat("between_", i); }
+std::string name_between(size_t i) { return cat("between/", i); }
 
 auto described(const std::string& name, const ir::Type& type) {
   import::FeatureDescription f;
@@ -104,8 +104,12 @@ Status keep_front(import::ImportedModel& model) {
     outputs.push_back(v->producer() != nullptr ? v : MOKA_TRY(builder.op("identity", {{"x", v}})));
   }
   f.body().set_outputs(std::move(outputs));
-  std::vector<passes::Remark> remarks;
-  return passes::run_pass(f, "remove_dead_code", ops::table(), remarks);
+  MOKA_TRY(sweep(f));
+  std::erase_if(d.inputs, [&](const import::FeatureDescription& described) {
+    const auto inputs = f.body().inputs();
+    return std::none_of(inputs.begin(), inputs.end(), [&](const auto& v) { return v->name == described.name; });
+  });
+  return {};
 }
 
 Status keep_head(import::ImportedModel& model) {

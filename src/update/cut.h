@@ -12,7 +12,8 @@ namespace moka::update {
 /// of values alone, or from nothing, is in the head.
 std::vector<ir::Value*> between(const ir::Function& function);
 
-/// Makes the outputs of the model's only function those values that its head reads, "between_0" and so on.
+/// Makes the outputs of the model's only function those values that its head reads, "between/0" and so on.
+/// Inputs that only the head reads, or nothing, are gone.
 Status keep_front(import::ImportedModel& model);
 /// Makes the inputs of the model's only function those values, under the same names. Its output stays. A first
 /// dimension that was 1 becomes the number of examples, in reshapes too.

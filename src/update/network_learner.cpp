@@ -33,12 +33,33 @@ size_t bytes_of(std::span<const ir::Tensor> values) {
 
 }  // namespace
 
+namespace {
+
+/// Layers whose names differ only in letters that values cannot have give weights the same name.
+Status check_owners(const ir::Function& f, const std::vector<import::UpdatableLayer>& layers) {
+  const std::vector<runtime::Parameter> all = runtime::parameters_of(f);
+  for (const import::UpdatableLayer& layer : layers)
+    for (const std::string& name : layer.parameters) {
+      const auto is_owner = [&](const ir::Op* op) { return op->source == nullptr || op->source->name == layer.name; };
+      for (const runtime::Parameter& p : all)
+        if (p.name == name && std::none_of(p.value->users().begin(), p.value->users().end(), is_owner))
+          return fail(ErrorCode::unsupported, "weights '", name, "' of layer '", layer.name,
+                      "' have the name of those of another layer: rename one, so that letters and digits tell the "
+                      "layers apart");
+    }
+  return {};
+}
+
+}  // namespace
+
 Result<import::ImportedModel> NetworkLearner::import() const {
   import::ImportOptions options;
   options.budget = options_.compile.plan.budget;
   options.examples = true;
   import::ImportedModel model = MOKA_TRY(import::import_model(file_, options));
-  MOKA_TRY(runtime::mark_parameters(*model.program.functions[0], patterns_, ops::table()));
+  ir::Function& f = *model.program.functions[0];
+  MOKA_TRY(runtime::mark_parameters(f, patterns_, ops::table()));
+  MOKA_TRY(check_owners(f, layers_));
   return model;
 }
 
@@ -49,9 +70,14 @@ Result<std::unique_ptr<NetworkLearner>> NetworkLearner::make(format::ModelFile f
   for (const auto& layer : update.layers)
     out->patterns_.insert(out->patterns_.end(), layer.parameters.begin(), layer.parameters.end());
   out->loss_ = update.losses.at(0);
+  out->layers_ = update.layers;
   out->kept_.resize(examples);
   import::ImportedModel front = MOKA_TRY(out->import());
   MOKA_TRY(keep_front(front));
+  import::ImportedModel head = MOKA_TRY(out->import());
+  MOKA_TRY(keep_head(head));
+  if (runtime::parameters_of(*head.program.functions[0]).empty())
+    return fail(ErrorCode::invalid_argument, "the loss '", out->loss_.name, "' depends on no updatable layer");
   for (const auto& input : front.description.functions[0].inputs) out->is_rank5_.push_back(input.array.takes_rank5);
   runtime::CompileOptions compile = out->options_.compile;
   out->front_ = MOKA_TRY(runtime::Model::compile(std::move(front), compile));
@@ -61,6 +87,7 @@ Result<std::unique_ptr<NetworkLearner>> NetworkLearner::make(format::ModelFile f
 /// The types of what the head reads.
 Result<std::vector<ir::Type>> NetworkLearner::between_types(const std::vector<ir::Type>& example, int64_t rows) const {
   import::ImportedModel model = MOKA_TRY(import());
+  MOKA_TRY(keep_front(model));
   ir::Function& f = *model.program.functions[0];
   std::vector<ir::Type> inputs = example;
   for (size_t i = 0; i < inputs.size(); i++) {
@@ -72,10 +99,9 @@ Result<std::vector<ir::Type>> NetworkLearner::between_types(const std::vector<ir
     if (shape.rank() > axis && shape[axis] == 1) shape[axis] = rows;
     inputs[i] = ir::Type::tensor(inputs[i].dtype(), shape);
   }
-  const std::vector<ir::Value*> values = between(f);
   MOKA_TRY(ir::specialize(f, inputs, ops::table()));
   std::vector<ir::Type> out;
-  for (const ir::Value* v : values) out.push_back(v->type);
+  for (const ir::Value* v : f.body().outputs()) out.push_back(v->type);
   return out;
 }
 

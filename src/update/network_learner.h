@@ -81,6 +81,7 @@ class NetworkLearner {
   Options options_;
   Read read_;
   import::LossLayer loss_;
+  std::vector<import::UpdatableLayer> layers_;
   std::vector<std::string> patterns_;  ///< of the weights
   std::vector<bool> is_rank5_;         ///< inputs [sequence, example, C, H, W]
   std::unique_ptr<runtime::Model> front_;

@@ -54,11 +54,11 @@ Status NetworkTask::report(const Progress& progress, Event event) {
 Status NetworkTask::mini_batch() {
   const auto size = static_cast<size_t>(integer(settings_, "miniBatchSize", 1));
   const size_t count = std::min(size, examples_ - next_);
-  metrics_.mini_batch++;
-  metrics_.mini_batches = metrics_.mini_batch + divided_up(examples_ - next_, size);
   const auto examples = std::span(order_).subspan(next_, count);
   const training::Numbers numbers = numbers_of(settings_);
   metrics_.loss = MOKA_TRY(learner_->step(examples, numbers));
+  metrics_.mini_batch++;
+  metrics_.mini_batches = metrics_.mini_batch + divided_up(examples_ - next_, size);
   if (!std::isfinite(metrics_.loss))
     return fail(ErrorCode::data, "the training diverges: the loss of epoch ", metrics_.epoch, ", mini-batch ",
                 metrics_.mini_batch, " is ", metrics_.loss, " with the learning rate ", numbers.at("learning_rate"));
@@ -78,7 +78,11 @@ Status NetworkTask::check_weights() const {
 }
 
 Status NetworkTask::run(const Progress& progress) {
-  cancelled_ = false;
+  // cancel() may come before run(), and holds for one run.
+  struct Clearing {
+    std::atomic<bool>& flag;
+    ~Clearing() { flag = false; }
+  } clearing{cancelled_};
   if (!begun_) MOKA_TRY(report(progress, Event::training_begin));
   begun_ = true;
   while (!cancelled_ && epoch_ < integer(settings_, "epochs", 1)) {

@@ -194,6 +194,8 @@ TEST(UpdateTask, NamesTheExampleThatDoesNotFit) {
   const json& regression = case_of("regression");
   EXPECT_EQ(error_with(regression, 1, "y_true", MultiArray(DataType::float32, {3})),
             "example 1: 'y_true': expected 2 numbers, which the loss compares with 'y', got 3");
+  EXPECT_EQ(error_with(regression, 1, "y_true", MultiArray(DataType::float32, {2, 1})),
+            "example 1: input 'y_true': expected MultiArray (Double 2), got shape 2 x 1");
 }
 
 TEST(UpdateTask, RefusesWhatItCannotTrain) {
@@ -213,6 +215,25 @@ TEST(UpdateTask, RefusesWhatItCannotTrain) {
   plain.set("isUpdatable", Message::Scalar(false));
   EXPECT_EQ(error_of([&] { UpdateTask(ModelSource(plain), rows_of(c)); }),
             "the model is not updatable; moka edit --updatable and moka.update.mark make it so");
+}
+
+TEST(UpdateTask, TellsLayersWithSimilarNamesApart) {
+  const Message model = model_of(case_of("arrays")).specification().copy();
+  for (Message& layer : model.at("neuralNetworkClassifier").all("layers"))
+    if (std::get<std::string>(layer.values("name")[0]) == "dense_1") layer.set("name", "dense.2");
+  EXPECT_EQ(error_of([&] { UpdateTask(ModelSource(model), rows_of(case_of("arrays"))); }),
+            "weights 'dense_2_weights' of layer 'dense_2' have the name of those of another layer: rename one, so that "
+            "letters and digits tell the layers apart");
+}
+
+TEST(UpdateTask, ObeysACancelBeforeTheRun) {
+  const json& c = case_of("regression");
+  UpdateTask task(model_of(c), rows_of(c), with_threads(1));
+  task.cancel();
+  const UpdateContext nothing = task.run();
+  EXPECT_TRUE(nothing.is_cancelled);
+  EXPECT_EQ(nothing.source().specification().serialize(), model_of(c).specification().serialize());
+  EXPECT_FALSE(task.run().is_cancelled);
 }
 
 TEST(UpdateTask, StopsWhenTheLossDiverges) {

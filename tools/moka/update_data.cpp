@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -63,12 +64,17 @@ FeatureValue value_of_array_row(const FeatureDescription& input, const io::Array
     if (input.type == FeatureType::string && row.texts.size() == 1) return row.texts[0];
     throw UsageError(fmt::format("{}: expected {}, got text", where, input.formatted_type()));
   }
+  if (input.type == FeatureType::int64 && row.type == io::ElementType::int64 && row.count() == 1)
+    return row.as<int64_t>()[0];
   const std::vector<double> numbers = row.to_doubles();
   if (input.type == FeatureType::multi_array)
     return array_of_numbers(input, numbers, std::vector<int64_t>(row.shape.begin(), row.shape.end()), where);
   if (numbers.size() == 1 && input.type == FeatureType::float64) return numbers[0];
-  if (numbers.size() == 1 && input.type == FeatureType::int64)
-    return value_from_text(input, format_number(numbers[0]), where);
+  if (numbers.size() == 1 && input.type == FeatureType::int64) {
+    if (std::trunc(numbers[0]) == numbers[0] && std::fabs(numbers[0]) <= 9007199254740992.0)
+      return static_cast<int64_t>(numbers[0]);
+    throw UsageError(fmt::format("{}: expected a whole number, got {}", where, numbers[0]));
+  }
   throw UsageError(fmt::format("{}: expected {}, got {}", where, input.formatted_type(),
                                plural(static_cast<int64_t>(numbers.size()), "number")));
 }
@@ -224,6 +230,8 @@ void UpdateData::read_labels(const std::string& path) {
     if (input == nullptr && name == "label") input = find_feature(function_.inputs, target_);
     if (input == nullptr && name == "file") input = &only_input();
     if (input == nullptr) notes_.push_back(fmt::format("{}: not used: column '{}'", path, name));
+    if (input != nullptr && std::find(columns.begin(), columns.end(), input) != columns.end())
+      throw UsageError(fmt::format("{}: column '{}': '{}' is given twice", path, name, input->name));
     columns.push_back(input);
   }
   for (size_t r = 0; r < csv.rows.size(); r++) {

@@ -266,13 +266,14 @@ Region::Result Region::run(const std::vector<Value*>& outputs, int times) {
     }
     for (size_t i = 0; i < op->output_count(); i++) {
       const Layout made = c->out.empty() ? Layout{} : c->out[i];
-      const Value* over = in_place_ && c->in_place >= 0 ? call.values[static_cast<size_t>(c->in_place)] : nullptr;
+      const int taken = i < c->updates.size() ? c->updates[i] : c->in_place;
+      const Value* over = in_place_ && taken >= 0 ? call.values[static_cast<size_t>(taken)] : nullptr;
       const auto is_done = [&](const Op* user) { return user == op.get() || there.contains(user->output(0)); };
       if (over != nullptr && over->producer() != nullptr && over->type == types[i] &&
           std::all_of(over->users().begin(), over->users().end(), is_done) &&
           std::find(outputs.begin(), outputs.end(), over) == outputs.end() &&
-          step.in[static_cast<size_t>(c->in_place)].layout == made && !constants.contains(over))
-        there[op->output(i)] = step.in[static_cast<size_t>(c->in_place)];
+          step.in[static_cast<size_t>(taken)].layout == made && !constants.contains(over))
+        there[op->output(i)] = step.in[static_cast<size_t>(taken)];
       else
         there[op->output(i)] = place(types[i], made);
       step.out.push_back(there[op->output(i)]);

@@ -163,3 +163,12 @@ def of_coremltools(model: Any) -> Optional[Tuple[Optional[str], Optional[bytes]]
     if package and os.path.exists(package):
         return package, None
     return None, specification_of(model.get_spec())
+
+
+def plain(model: Any) -> Any:
+    """The path of the package or the bytes of the specification of what coremltools made; anything else as it is."""
+    converted = of_coremltools(model)
+    if converted is not None:
+        model = converted[0] or converted[1]
+    specification = specification_of(model)
+    return model if specification is None else specification

@@ -125,12 +125,7 @@ class Model(Predictor):
             return
         if hasattr(model, "read"):
             model = _files.contents(model)
-        converted = _files.of_coremltools(model)
-        if converted is not None:
-            model = converted[0] or converted[1]
-        specification = _files.specification_of(model)
-        if specification is not None:
-            model = specification
+        model = _files.plain(model)
         if isinstance(model, (bytes, bytearray, memoryview)):
             model = bytes(model)
             if _files.is_zip(model):

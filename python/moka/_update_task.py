@@ -132,12 +132,7 @@ def _as_given(model: Any) -> Union[str, Source]:
         if model._made_by[0] is not _restore or _keys.is_reader(model._made_by[1][0]):
             raise TypeError("expected a model from a path, bytes or a ModelAsset, got MIL text, a reader or replaced parameters")
         model = model._made_by[1][0]
-    converted = _files.of_coremltools(model)
-    if converted is not None:
-        model = converted[0] or converted[1]
-    specification = _files.specification_of(model)
-    if specification is not None:
-        model = specification
+    model = _files.plain(model)
     if isinstance(model, (bytes, bytearray, memoryview)):
         model = ModelAsset(bytes(model))
     if isinstance(model, ModelAsset):

@@ -35,6 +35,11 @@ struct __attribute__((visibility("hidden"))) ModelSource::Impl {
 
 namespace api {
 
+/// The model as bytes, which the view owns.
+ModelAssetView asset_of(const format::ModelSource& source);
+/// Opens the model of a source. Also opens models that Moka cannot import.
+format::ModelFile file_of(const ModelSource& source);
+
 /// The elements of an array in row-major order, without a copy if they lie so.
 Bytes bytes_of(const MultiArray& array);
 /// [n] elements of the type.

@@ -8,6 +8,25 @@ namespace moka {
 
 using api::unwrap;
 
+ModelAssetView api::asset_of(const format::ModelSource& source) {
+  struct Held {
+    Bytes specification;
+    std::map<std::string, Bytes> files;
+  };
+  auto held = std::make_shared<Held>();
+  held->specification = unwrap(source.specification.serialize()).joined();
+  ModelAssetView view;
+  for (auto& [name, content] : source.weights) view.blobs[name] = (held->files[name] = content.joined()).span;
+  view.specification = held->specification.span;
+  view.owner = held;
+  return view;
+}
+
+format::ModelFile api::file_of(const ModelSource& source) {
+  const format::ModelSource& inner = source.impl().source();
+  return unwrap(format::open_source(inner.specification, inner.weights, {.any_kind = true}));
+}
+
 ModelSource::Impl::Impl(std::shared_ptr<const ProgramBuilder::Impl> program) : program_(std::move(program)) {
   program_->describing_model();
 }
@@ -70,17 +89,7 @@ void ModelSource::save(const std::string& path, Overwrite overwrite) const {
 
 Model ModelSource::load(const ModelConfiguration& configuration) const {
   if (auto program = impl_->program()) return Model::Impl::of_program(std::move(program), configuration);
-  struct Held {
-    Bytes specification;
-    std::map<std::string, Bytes> files;
-  };
-  auto held = std::make_shared<Held>();
-  held->specification = unwrap(impl_->source().specification.serialize()).joined();
-  ModelAssetView view;
-  for (auto& [name, content] : impl_->source().weights) view.blobs[name] = (held->files[name] = content.joined()).span;
-  view.specification = held->specification.span;
-  view.owner = held;
-  return Model::load(view, configuration);
+  return Model::load(api::asset_of(impl_->source()), configuration);
 }
 
 }  // namespace moka

@@ -231,6 +231,14 @@ Result<ir::Type> default_type(const import::FeatureDescription& f, const ir::Typ
   return declared;
 }
 
+Result<ir::Type> given_type(const import::FeatureDescription& f, const ir::Type& declared, const FeatureValue* value,
+                            int64_t batch) {
+  if (value != nullptr) return input_type(f, declared, *value);
+  if (!f.optional)
+    return fail(ErrorCode::invalid_argument, "input '", f.name, "': expected ", expected_text(f), ", got nothing");
+  return default_type(f, declared, batch);
+}
+
 bool has_default_at_limit(const import::FeatureDescription& f) {
   const auto at_limit = [](int64_t size, const import::SizeRange& r) {
     return r.lower != r.upper && (size <= std::max<int64_t>(r.lower, 1) || size == r.upper);
@@ -303,6 +311,13 @@ Status set_input_value(const import::FeatureDescription& f, const ir::Type& type
     to = view_of(std::get<MultiArray>(value));
   }
   return MOKA_TRY_IN(check_numbers(f, type.dtype(), value), cat("input '", f.name, "'")), Status{};
+}
+
+Status set_given(const import::FeatureDescription& f, const ir::Type& type, const FeatureValue* value, ir::Dict& dict,
+                 runtime::InputValue& to) {
+  if (value != nullptr) return set_input_value(f, type, *value, dict, to);
+  to = default_value(f, type);
+  return {};
 }
 
 }  // namespace moka::api

@@ -60,6 +60,10 @@ Result<ir::Type> input_type(const import::FeatureDescription& feature, const ir:
                             const FeatureValue& value);
 /// The type of a missing optional input. `batch`: the batch of the given inputs, used when `declared` has rank 5.
 Result<ir::Type> default_type(const import::FeatureDescription& feature, const ir::Type& declared, int64_t batch = 1);
+/// The type of an input that was given, or else of a missing one (nullptr). Error invalid_argument: it is
+/// missing, but not optional.
+Result<ir::Type> given_type(const import::FeatureDescription& feature, const ir::Type& declared,
+                            const FeatureValue* value, int64_t batch = 1);
 /// Whether the default size of a flexible dimension is its smallest or its largest allowed size. 1 counts as the
 /// smallest size of a dimension that may be empty.
 bool has_default_at_limit(const import::FeatureDescription& feature);
@@ -78,6 +82,10 @@ Status set_input_value(const import::FeatureDescription& feature, const ir::Type
                        ir::Dict& dict, runtime::InputValue& to);
 /// What a prediction gets for a missing optional input.
 runtime::InputValue default_value(const import::FeatureDescription& feature, const ir::Type& type);
+
+/// One of the two, for the input's value or nullptr.
+Status set_given(const import::FeatureDescription& feature, const ir::Type& type, const FeatureValue* value,
+                 ir::Dict& dict, runtime::InputValue& to);
 
 /// Converts an output of the function into `value`. Uses the memory of `value` if it fits.
 Status store_output(const import::FeatureDescription& feature, const ir::Type& type, const ir::TensorView& view,

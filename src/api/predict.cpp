@@ -88,15 +88,7 @@ Status Model::Impl::input_types(const ir::Block& body, std::span<const size_t> f
       continue;
     }
     const size_t at = features[types.size()];
-    const import::FeatureDescription& x = f.inputs[at];
-    if (const FeatureValue* value = asked.given[at]; value != nullptr) {
-      types.push_back(MOKA_TRY(api::input_type(x, v->type, *value)));
-      continue;
-    }
-    if (!x.optional)
-      return fail(ErrorCode::invalid_argument, "input '", x.name, "': expected ", api::to_public(x).formatted_type(),
-                  ", got nothing");
-    types.push_back(MOKA_TRY(api::default_type(x, v->type, asked.leading.batch)));
+    types.push_back(MOKA_TRY(api::given_type(f.inputs[at], v->type, asked.given[at], asked.leading.batch)));
   }
   return {};
 }
@@ -225,12 +217,7 @@ Status set_inputs(const runtime::Model& runs, const import::FunctionDescription&
       continue;
     }
     const size_t at = runs.features()[i];
-    const FeatureValue* value = call.asked.given[at];
-    runtime::InputValue& to = call.inputs.emplace_back();
-    if (value == nullptr)
-      to = api::default_value(f.inputs[at], type);
-    else
-      MOKA_TRY(api::set_input_value(f.inputs[at], type, *value, call.dicts[i], to));
+    MOKA_TRY(api::set_given(f.inputs[at], type, call.asked.given[at], call.dicts[i], call.inputs.emplace_back()));
   }
   return {};
 }

@@ -12,11 +12,6 @@ namespace moka::api {
 
 namespace {
 
-format::ModelFile file_of(const ModelSource& source) {
-  const format::ModelSource& inner = source.impl().source();
-  return unwrap(format::open_source(inner.specification, inner.weights, {.any_kind = true}));
-}
-
 /// What the values of an example must outlive.
 struct Held {
   Features features;
@@ -94,16 +89,8 @@ Status set_inputs(const runtime::Model& front, Features example, update::Example
     const import::FeatureDescription& f = front.feature(i);
     const FeatureValue* value = held->features.find(f.name);
     if (value != nullptr && std::holds_alternative<std::monostate>(*value)) value = nullptr;
-    if (value == nullptr && !f.optional)
-      return fail(ErrorCode::invalid_argument, "input '", f.name, "': expected ", to_public(f).formatted_type(),
-                  ", got nothing");
-    to.types.push_back(
-        MOKA_TRY(value == nullptr ? default_type(f, inputs[i]->type) : input_type(f, inputs[i]->type, *value)));
-    runtime::InputValue& set = to.inputs.emplace_back();
-    if (value == nullptr)
-      set = default_value(f, to.types.back());
-    else
-      MOKA_TRY(set_input_value(f, to.types.back(), *value, held->dicts[i], set));
+    to.types.push_back(MOKA_TRY(given_type(f, inputs[i]->type, value)));
+    MOKA_TRY(set_given(f, to.types.back(), value, held->dicts[i], to.inputs.emplace_back()));
   }
   to.owner = std::move(held);
   return {};

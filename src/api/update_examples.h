@@ -28,7 +28,7 @@ Status set_inputs(const runtime::Model& front, Features example, update::Example
 Result<ir::Tensor> target_of(const import::UpdateDescription& update, bool is_label, const FeatureValue* value,
                              const ModelDescription& description);
 
-/// The label and the numbers of a sample for a nearest-neighbors classifier.
+/// The numbers of a sample for a nearest-neighbors classifier. Throws invalid_argument: the value is not an array.
 std::vector<float> sample_of(const FeatureValue* value, const std::string& input);
 
 }  // namespace moka::api

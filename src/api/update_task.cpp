@@ -59,18 +59,12 @@ void UpdateContext::save(const std::string& path, Overwrite overwrite) const {
   const std::filesystem::path out(path);
   const ModelSource source = impl_->source();
   if ((out.has_filename() ? out : out.parent_path()).extension() != ".mlmodelc") return source.save(path, overwrite);
-  const format::ModelSource& inner = source.impl().source();
-  const Bytes specification = unwrap(inner.specification.serialize()).joined();
-  const auto files = format::joined(inner.weights);
-  ModelAssetView view{specification.span, {}, nullptr};
-  for (const auto& [name, content] : files) view.blobs[name] = content.span;
-  compile_model(view, path, {.overwrite = overwrite});
+  compile_model(api::asset_of(source.impl().source()), path, {.overwrite = overwrite});
 }
 
 struct __attribute__((visibility("hidden"))) UpdateTask::Impl {
   Impl(ModelSource model, UpdateExamples examples, UpdateOptions options);
 
-  UpdateContext run();
   UpdateContext run_network();
   UpdateContext run_neighbors();
   void change(const UpdateParameters& parameters);
@@ -110,9 +104,7 @@ ModelSource open_for_update(const std::string& path) {
 
 /// What the model says of its updates. Throws if it cannot be updated.
 Update update_of(const ModelSource& model) {
-  const format::ModelSource& inner = model.impl().source();
-  const auto file = unwrap(format::open_source(inner.specification, inner.weights, {.any_kind = true}));
-  auto update = import::describe_update(file);
+  auto update = import::describe_update(api::file_of(model));
   if (!update)
     throw Exception(ErrorKind::invalid_argument,
                     "the model is not updatable; moka edit --updatable and moka.update.mark make it so");

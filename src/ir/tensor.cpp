@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/copy.h"
 #include "base/half.h"
 #include "base/memory.h"
 
@@ -214,6 +215,14 @@ Result<Tensor> Tensor::zeros(DType dtype, const Shape& shape) {
 
 Result<Tensor> Tensor::uninitialized(DType dtype, const Shape& shape) {
   return allocate(dtype, shape, [](size_t bytes) -> std::shared_ptr<void> { return allocate_large(bytes); });
+}
+
+Result<Tensor> Tensor::copy_of(const TensorView& view) {
+  if (view.dtype == DType::string)
+    return strings(view.shape, std::vector<std::string>(view.as<std::string>(), view.as<std::string>() + view.count()));
+  Tensor out = MOKA_TRY(uninitialized(view.dtype, view.shape));
+  copy_bytes(out.mutable_data(), view.data, out.bytes());
+  return out;
 }
 
 Result<Tensor> Tensor::wrap(DType dtype, const Shape& shape, Bytes data) {

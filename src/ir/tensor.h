@@ -51,6 +51,8 @@ class Tensor {
   static Result<Tensor> wrap(DType dtype, const Shape& shape, Bytes data);
   /// As `wrap`, for numbers that are only read as bytes: unaligned data is shared too.
   static Result<Tensor> wrap_unaligned(DType dtype, const Shape& shape, Bytes data);
+  /// A row-major copy. Not for lists and dictionaries.
+  static Result<Tensor> copy_of(const TensorView& view);
   static Tensor strings(const Shape& shape, std::vector<std::string> values);
   static Tensor scalar(DType dtype, double v);
   static Tensor scalar_i64(DType dtype, int64_t v);

@@ -185,25 +185,10 @@ Result<std::shared_ptr<const std::byte>> ConstantPool::pack_stored(const ir::Val
   return packed->bytes;
 }
 
-Result<std::shared_ptr<kernel::Buffer>> upload_to(const kernel::Memory& memory, size_t bytes,
-                                                  const std::function<Status(std::byte* to)>& fill) {
-  std::shared_ptr<kernel::Buffer> buffer = MOKA_TRY(memory.allocate(bytes));
-  if (std::byte* there = memory.host_address(*buffer)) {
-    MOKA_TRY(fill(there));
-    return buffer;
-  }
-  std::shared_ptr<std::byte> host = allocate_large(bytes + 64);
-  if (host == nullptr) return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of a constant");
-  MOKA_TRY(fill(host.get()));
-  MOKA_TRY(memory.write(*buffer, 0, host.get(), bytes));
-  return buffer;
-}
-
 namespace {
 
-/// Fills a buffer that exists already.
-Status upload_again(kernel::Buffer& buffer, const kernel::Memory& memory, size_t bytes,
-                    const ConstantPool::FillStored& fill) {
+Status fill_buffer(kernel::Buffer& buffer, const kernel::Memory& memory, size_t bytes,
+                   const ConstantPool::FillStored& fill) {
   if (std::byte* there = memory.host_address(buffer)) return fill(there);
   const std::shared_ptr<std::byte> host = allocate_large(bytes + 64);
   if (host == nullptr) return fail(ErrorCode::out_of_budget, "no memory for ", bytes, " bytes of a constant");
@@ -212,6 +197,13 @@ Status upload_again(kernel::Buffer& buffer, const kernel::Memory& memory, size_t
 }
 
 }  // namespace
+
+Result<std::shared_ptr<kernel::Buffer>> upload_to(const kernel::Memory& memory, size_t bytes,
+                                                  const std::function<Status(std::byte* to)>& fill) {
+  std::shared_ptr<kernel::Buffer> buffer = MOKA_TRY(memory.allocate(bytes));
+  MOKA_TRY(fill_buffer(*buffer, memory, bytes, fill));
+  return buffer;
+}
 
 Result<std::shared_ptr<const kernel::Buffer>> ConstantPool::upload(const ir::Value& value, const kernel::Memory& memory,
                                                                    std::string_view key, size_t bytes,
@@ -224,7 +216,7 @@ Result<std::shared_ptr<const kernel::Buffer>> ConstantPool::upload(const ir::Val
     packed->buffer = MOKA_TRY_IN(upload_to(memory, bytes, fill), cat("constant '", value.name, "'"));
     packed_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   } else if (renewable_ && packed->version != version_ && ir::is_from_parameter(value)) {
-    MOKA_TRY(upload_again(*packed->buffer, memory, bytes, fill));
+    MOKA_TRY(fill_buffer(*packed->buffer, memory, bytes, fill));
   }
   packed->version = version_;
   count(*packed, bytes, is_new);

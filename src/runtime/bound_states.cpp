@@ -14,9 +14,7 @@ Status BoundStates::bind(std::string_view name, StateValue& value, Frame& frame,
   }
   ir::Tensor& host = *MOKA_TRY_IN(value.write(), cat("state '", name, "'"));
   if (keep && std::none_of(before_.begin(), before_.end(), [&](const auto& b) { return b.first == &value; })) {
-    ir::Tensor copy = MOKA_TRY(ir::Tensor::uninitialized(host.dtype(), host.shape()));
-    copy_bytes(copy.mutable_data(), host.data(), host.bytes());
-    before_.emplace_back(&value, std::move(copy));
+    before_.emplace_back(&value, MOKA_TRY(ir::Tensor::copy_of(host.view())));
   }
   frame.set_state(input, host.mutable_data());
   return {};

@@ -11,12 +11,6 @@ namespace moka::training {
 
 namespace {
 
-Result<ir::Tensor> copy_of(const ir::Tensor& t) {
-  ir::Tensor out = MOKA_TRY(ir::Tensor::zeros(t.dtype(), t.shape()));
-  memcpy(out.mutable_data(), t.data(), t.bytes());
-  return out;
-}
-
 /// Errors: data, for a class that the loss does not know.
 Status check_classes(const ir::Tensor& classes, const import::FeatureDescription& feature) {
   if (!feature.index_range) return {};
@@ -85,7 +79,7 @@ Result<Trainer::Planned*> Trainer::planned(const std::vector<ir::Type>& inputs) 
   if (is_first) {
     for (const runtime::Parameter& p : made->parameters()) {
       const ir::Tensor first = MOKA_TRY(made->parameter_value(p));
-      parameters_.emplace(p.name, MOKA_TRY(copy_of(first)));
+      parameters_.emplace(p.name, MOKA_TRY(ir::Tensor::copy_of(first.view())));
       drop_pages(first.data(), first.bytes());  // the file's are not read again
     }
     for (const auto& s : made->function().states)

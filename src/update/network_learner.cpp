@@ -12,12 +12,6 @@ namespace moka::update {
 
 namespace {
 
-Result<ir::Tensor> copied(const ir::TensorView& view) {
-  ir::Tensor out = MOKA_TRY(ir::Tensor::zeros(view.dtype, MOKA_TRY(ir::Shape::make(view.shape.dims()))));
-  std::memcpy(out.mutable_data(), view.data, out.bytes());
-  return out;
-}
-
 Status check_finite(const ir::Tensor& t) {
   if (t.dtype() != ir::DType::fp32) return {};
   for (const float v : t.as<float>())
@@ -30,10 +24,6 @@ size_t bytes_of(std::span<const ir::Tensor> values) {
   for (const ir::Tensor& v : values) out += v.bytes();
   return out;
 }
-
-}  // namespace
-
-namespace {
 
 /// Layers whose names differ only in letters that values cannot have give weights the same name.
 Status check_owners(const ir::Function& f, const std::vector<import::UpdatableLayer>& layers) {
@@ -58,7 +48,9 @@ Result<import::ImportedModel> NetworkLearner::import() const {
   options.examples = true;
   import::ImportedModel model = MOKA_TRY(import::import_model(file_, options));
   ir::Function& f = *model.program.functions[0];
-  MOKA_TRY(runtime::mark_parameters(f, patterns_, ops::table()));
+  std::vector<std::string> weights;
+  for (const auto& layer : layers_) weights.insert(weights.end(), layer.parameters.begin(), layer.parameters.end());
+  MOKA_TRY(runtime::mark_parameters(f, weights, ops::table()));
   MOKA_TRY(check_owners(f, layers_));
   return model;
 }
@@ -67,20 +59,17 @@ Result<std::unique_ptr<NetworkLearner>> NetworkLearner::make(format::ModelFile f
                                                              const import::UpdateDescription& update, Options options,
                                                              size_t examples, Read read) {
   std::unique_ptr<NetworkLearner> out(new NetworkLearner(std::move(file), std::move(options), std::move(read)));
-  for (const auto& layer : update.layers)
-    out->patterns_.insert(out->patterns_.end(), layer.parameters.begin(), layer.parameters.end());
   out->loss_ = update.losses.at(0);
   out->layers_ = update.layers;
   out->kept_.resize(examples);
   import::ImportedModel front = MOKA_TRY(out->import());
-  MOKA_TRY(keep_front(front));
-  import::ImportedModel head = MOKA_TRY(out->import());
-  MOKA_TRY(keep_head(head));
-  if (runtime::parameters_of(*head.program.functions[0]).empty())
+  const ir::Function& f = *front.program.functions[0];
+  // The front computes what the loss reads.
+  if (const auto read = between(f); std::find(read.begin(), read.end(), f.body().outputs()[0]) != read.end())
     return fail(ErrorCode::invalid_argument, "the loss '", out->loss_.name, "' depends on no updatable layer");
+  MOKA_TRY(keep_front(front));
   for (const auto& input : front.description.functions[0].inputs) out->is_rank5_.push_back(input.array.takes_rank5);
-  runtime::CompileOptions compile = out->options_.compile;
-  out->front_ = MOKA_TRY(runtime::Model::compile(std::move(front), compile));
+  out->front_ = MOKA_TRY(runtime::Model::compile(std::move(front), out->options_.compile));
   return out;
 }
 
@@ -199,7 +188,7 @@ Result<std::shared_ptr<const NetworkLearner::Computed>> NetworkLearner::compute(
   MOKA_TRY(done.take_status());
   auto out = std::make_shared<Computed>();
   for (size_t i = 0; i < front_->function().outputs.size(); i++) {
-    out->between.push_back(MOKA_TRY(copied(done.output(i))));
+    out->between.push_back(MOKA_TRY(ir::Tensor::copy_of(done.output(i))));
     MOKA_TRY(check_finite(out->between.back()));
   }
   out->types = std::move(read.types);

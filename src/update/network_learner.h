@@ -82,8 +82,7 @@ class NetworkLearner {
   Read read_;
   import::LossLayer loss_;
   std::vector<import::UpdatableLayer> layers_;
-  std::vector<std::string> patterns_;  ///< of the weights
-  std::vector<bool> is_rank5_;         ///< inputs [sequence, example, C, H, W]
+  std::vector<bool> is_rank5_;  ///< inputs [sequence, example, C, H, W]
   std::unique_ptr<runtime::Model> front_;
   std::unique_ptr<training::Trainer> trainer_;
   std::vector<Layout> layouts_;

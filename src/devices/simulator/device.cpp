@@ -80,14 +80,6 @@ Status record_reference(const HostConstants& constants, Recorder& recorder, cons
   return {};
 }
 
-Result<ir::Tensor> copy_of(const ir::TensorView& v) {
-  if (v.dtype == ir::DType::string)
-    return ir::Tensor::strings(v.shape, std::vector<std::string>(v.as<std::string>(), v.as<std::string>() + v.count()));
-  ir::Tensor t = MOKA_TRY(ir::Tensor::uninitialized(v.dtype, v.shape));
-  copy_bytes(t.mutable_data(), v.data, t.bytes());
-  return t;
-}
-
 /// Stores some values in blocks and some with channels last. Their names decide, so that a plan is the same each time.
 Layout layout_of(const MatchCall& call, const ir::Type& t) {
   if (t.shape().rank() < 3 || t.shape().count() == 0 || !call.epilogue.empty()) return {};
@@ -111,7 +103,7 @@ Match match(const MatchCall& call) {
     if (is_stored(*args[i].type)) continue;
     if (!args[i].type->is_tensor() || args[i].value == nullptr)
       return Match::no("a value that is not a tensor of bytes");
-    auto copied = copy_of(*args[i].value);
+    auto copied = ir::Tensor::copy_of(*args[i].value);
     if (!copied.ok()) return Match::no("a constant that is too large");
     constants.emplace_back(i, std::move(*copied));
     c.in_prepare_only[i] = true;

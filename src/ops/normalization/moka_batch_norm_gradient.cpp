@@ -1,22 +1,13 @@
 #include <cmath>
 #include <vector>
 
+#include "ops/common/batch_norm_gradient.h"
 #include "ops/common/channels.h"
 #include "ops/common/common.h"
 
 namespace moka::ops {
 
 namespace {
-
-Result<std::vector<Type>> infer_batch_norm_gradient(const OpCall& call) {
-  MOKA_TRY(check_channel_params(call, 2, {"mean", "variance", "gamma"}));
-  MOKA_TRY(call.number("epsilon"));
-  if (!is_compatible(call.type("dy"), call.type("x")))
-    return call.error("dy", cat(call.type("x"), ", the type of x"), cat(call.type("dy")));
-  const Type of_channels = Type::tensor(
-      call.dtype("x"), Shape{call.type("x").is_ranked() && call.rank("x") > 1 ? call.shape("x")[1] : kAnyDim});
-  return std::vector<Type>{call.type("x"), of_channels, of_channels};
-}
 
 Status batch_norm_gradient_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &dy = call.in("dy"), &mean = call.in("mean"), &variance = call.in("variance");
@@ -44,18 +35,9 @@ Status batch_norm_gradient_reference(const OpCall& call, std::span<const TensorV
 }  // namespace
 
 OpDef define_moka_batch_norm_gradient() {
-  return OpBuilder("moka_batch_norm_gradient",
-                   "The gradients of batch_norm's x, gamma and beta from the gradient dy of its result.", Opset::ios13)
-      .type_var("T", kF16F32)
-      .in("x", "T")
-      .in("dy", "T")
-      .in("mean", "T")
-      .in("variance", "T")
-      .in("gamma", "T")
-      .optional()
-      .constant("epsilon", "T")
-      .or_else(Tensor::scalar(DType::fp32, 1e-5))
-      .infer(infer_batch_norm_gradient)
+  return batch_norm_gradient_builder(
+             "moka_batch_norm_gradient",
+             "The gradients of batch_norm's x, gamma and beta from the gradient dy of its result.")
       .reference(batch_norm_gradient_reference)
       .note("mean and variance are numbers of their own: no gradient reaches x through them.",
             "torch.nn.functional.batch_norm without training")

@@ -1,20 +1,12 @@
 #include <cmath>
 #include <vector>
 
+#include "ops/common/batch_norm_gradient.h"
 #include "ops/common/channels.h"
 
 namespace moka::ops {
 
 namespace {
-
-Result<std::vector<Type>> infer_moka_batch_norm_training_gradient(const OpCall& call) {
-  MOKA_TRY(check_channel_params(call, 2, {"mean", "variance", "gamma"}));
-  MOKA_TRY(call.number("epsilon"));
-  const Type& x = call.type("x");
-  if (!is_compatible(call.type("dy"), x)) return call.error("dy", cat(x, ", the type of x"), cat(call.type("dy")));
-  const Type channels = Type::tensor(x.dtype(), Shape{x.is_ranked() ? x.shape()[1] : kAnyDim});
-  return std::vector<Type>{x, channels, channels};
-}
 
 Status moka_batch_norm_training_gradient_reference(const OpCall& call, std::span<const TensorView> out) {
   const TensorView &x = call.in("x"), &dy = call.in("dy"), &mean = call.in("mean"), &variance = call.in("variance");
@@ -50,21 +42,10 @@ Status moka_batch_norm_training_gradient_reference(const OpCall& call, std::span
 }  // namespace
 
 OpDef define_moka_batch_norm_training_gradient() {
-  return OpBuilder("moka_batch_norm_training_gradient",
-                   "The gradients of moka_batch_norm_training's x, gamma and beta from the gradient dy of its first "
-                   "result, and "
-                   "from the mean and variance that it found.",
-                   Opset::ios13)
-      .type_var("T", kF16F32)
-      .in("x", "T")
-      .in("dy", "T")
-      .in("mean", "T")
-      .in("variance", "T")
-      .in("gamma", "T")
-      .optional()
-      .constant("epsilon", "T")
-      .or_else(Tensor::scalar(DType::fp32, 1e-5))
-      .infer(infer_moka_batch_norm_training_gradient)
+  return batch_norm_gradient_builder(
+             "moka_batch_norm_training_gradient",
+             "The gradients of moka_batch_norm_training's x, gamma and beta from the gradient dy of its first "
+             "result, and from the mean and variance that it found.")
       .reference(moka_batch_norm_training_gradient_reference)
       .note("The mean and the variance depend on x as well.", "torch.autograd")
       .build();

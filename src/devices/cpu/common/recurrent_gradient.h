@@ -32,6 +32,20 @@ class StepWeights {
   const vector::Gemm* gemm_;
 };
 
+/// The kernel that runs a copy of `back`, which has `threads` and run(args), with that much scratch.
+template <class Back>
+kernel::Match gradient_kernel(const kernel::MatchCall& m, std::string_view name, Back back, double flops,
+                              size_t scratch) {
+  back.threads = with_threads_for(m, flops).threads;
+  kernel::KernelChoice c;
+  c.kernel = name;
+  c.internally_parallel = true;
+  c.scratch = scratch;
+  c.cost = cost_of(m, flops, traffic(m));
+  c.run = [back = std::move(back)](const kernel::KernelArgs& args) { return back.run(args); };
+  return kernel::Match::yes(std::move(c));
+}
+
 /// Calls work(first, rows) for rows of the batch.
 void divide_batch(int threads, int64_t batch, kernel::FunctionRef<void(int64_t first, int64_t rows)> work);
 

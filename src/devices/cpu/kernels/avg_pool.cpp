@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "devices/cpu/common/activations.h"
+#include "devices/cpu/common/pool_lines.h"
 #include "devices/cpu/isa.h"
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/average.h"
@@ -12,16 +13,6 @@ namespace {
 
 using ops::Window;
 using vector::average;
-
-/// The positions of a window along an axis that are inside the input.
-struct Inside {
-  int64_t first, count;
-};
-
-Inside inside_of(const Window& w, int axis, int64_t out) {
-  const int64_t at = out * w.strides[axis] - w.pads_begin[axis], first = std::clamp<int64_t>(at, 0, w.in[axis]);
-  return {first, std::clamp(at + w.kernel[axis], first, w.in[axis]) - first};
-}
 
 Match match_avg_pool_blocked(const MatchCall& given) {
   if (std::string why = require_fp32(given, {"x"}); !why.empty()) return Match::no(why);
@@ -47,14 +38,7 @@ Match match_avg_pool_blocked(const MatchCall& given) {
   c.cost = cost_of(m, flops, traffic(m));
   c.run = [=, inside = *exclude, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     vector::Average::Call call;
-    call.line = w.in[2] * block;
-    call.slice = w.in[1] * call.line;
-    call.in = w.in[2];
-    call.taps = w.kernel[2];
-    call.stride = w.strides[2];
-    call.pad = w.pads_begin[2];
-    call.inside = inside;
-    call.out = w.out[2];
+    set_lines(call, w, block, inside);
     auto* all = args.out[0].as<float>();
     for (int64_t t = args.begin; t < args.end; t++) {
       const auto [number, top, bottom] = tiles.at(t);

@@ -175,14 +175,8 @@ Match match_gru_gradient(const MatchCall& m) {
       x[0],       x[1],    hidden,   *after,   at("x_gates"), at("weight_hh"), at("initial_h"),
       at("bias"), at("y"), at("dy"), at("dh"), *recurrent,    *activation,     StepWeights(3, hidden, *after ? 1 : 3)};
   const double flops = 8.0 * static_cast<double>(x.count()) * static_cast<double>(hidden);
-  back.threads = with_threads_for(m, flops).threads;
-  KernelChoice c;
-  c.kernel = "cpu.gru_gradient";
-  c.internally_parallel = true;
-  c.scratch = back.scratch();
-  c.cost = cost_of(m, flops, traffic(m));
-  c.run = [back](const KernelArgs& args) { return back.run(args); };
-  return Match::yes(std::move(c));
+  const size_t scratch = back.scratch();
+  return gradient_kernel(m, "cpu.gru_gradient", std::move(back), flops, scratch);
 }
 
 }  // namespace

@@ -210,14 +210,8 @@ Match match_lstm_gradient(const MatchCall& m) {
                 clip,
                 StepWeights(4, hidden, 1)};
   const double flops = 4.0 * static_cast<double>(x.count()) * static_cast<double>(hidden);
-  back.threads = with_threads_for(m, flops).threads;
-  KernelChoice c;
-  c.kernel = "cpu.lstm_gradient";
-  c.internally_parallel = true;
-  c.scratch = back.scratch();
-  c.cost = cost_of(m, flops, traffic(m));
-  c.run = [back](const KernelArgs& args) { return back.run(args); };
-  return Match::yes(std::move(c));
+  const size_t scratch = back.scratch();
+  return gradient_kernel(m, "cpu.lstm_gradient", std::move(back), flops, scratch);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "devices/cpu/common/common.h"
+#include "devices/cpu/common/pool_lines.h"
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/gradients.h"
 #include "ops/common/window.h"
@@ -22,23 +23,16 @@ struct PoolGradient {
   void operator()(const KernelArgs& args, int64_t plane) const {
     const int64_t block = gradients().block, size = w.in_count() * block;
     Gradients::Pool call{};
-    call.line = w.in[2] * block;
-    call.slice = w.in[1] * call.line;
-    call.in = w.in[2];
-    call.taps = w.kernel[2];
-    call.stride = w.strides[2];
-    call.pad = w.pads_begin[2];
-    call.inside = inside;
-    call.out = w.out[2];
+    set_lines(call, w, block, inside);
     call.dy = args.in[dy].as<float>() + plane * w.out_count() * block;
     // Averages do not read x.
     const float* from = max ? args.in[x].as<float>() + plane * size : nullptr;
     float* to = args.out[0].as<float>() + plane * size;
     std::fill_n(to, size, 0.0f);
     for (int64_t i = 0; i < w.out[0]; i++) {
-      const Inside deep = inside_of(0, i);
+      const Inside deep = inside_of(w, 0, i);
       for (int64_t j = 0; j < w.out[1]; j++, call.dy += call.out * block) {
-        const Inside down = inside_of(1, j);
+        const Inside down = inside_of(w, 1, j);
         const int64_t first = deep.first * call.slice + down.first * call.line;
         call.x = from + first;
         call.dx = to + first;
@@ -48,16 +42,6 @@ struct PoolGradient {
         (max ? gradients().max_pool : gradients().avg_pool)(call);
       }
     }
-  }
-
- private:
-  struct Inside {
-    int64_t first, count;
-  };
-  /// The positions of a window along an axis that are inside the input.
-  Inside inside_of(int axis, int64_t out) const {
-    const int64_t at = out * w.strides[axis] - w.pads_begin[axis], first = std::clamp<int64_t>(at, 0, w.in[axis]);
-    return {first, std::clamp(at + w.kernel[axis], first, w.in[axis]) - first};
   }
 };
 

@@ -74,14 +74,8 @@ Match match_rnn_gradient(const MatchCall& m) {
   RnnBack back{x[0],    x[1],     hidden,   at("x_gates"), at("weight_hh"),          at("initial_h"),
                at("y"), at("dy"), at("dh"), *activation,   StepWeights(1, hidden, 1)};
   const double flops = 4.0 * static_cast<double>(x.count()) * static_cast<double>(hidden);
-  back.threads = with_threads_for(m, flops).threads;
-  KernelChoice c;
-  c.kernel = "cpu.rnn_gradient";
-  c.internally_parallel = true;
-  c.scratch = sizeof(float) * static_cast<size_t>(back.weights.floats() + back.weights.transposed_floats());
-  c.cost = cost_of(m, flops, traffic(m));
-  c.run = [back](const KernelArgs& args) { return back.run(args); };
-  return Match::yes(std::move(c));
+  const size_t scratch = sizeof(float) * static_cast<size_t>(back.weights.floats() + back.weights.transposed_floats());
+  return gradient_kernel(m, "cpu.rnn_gradient", std::move(back), flops, scratch);
 }
 
 }  // namespace

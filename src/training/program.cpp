@@ -7,6 +7,7 @@
 #include "passes/pass.h"
 #include "runtime/parameters.h"
 #include "training/batch_statistics.h"
+#include "training/place_steps.h"
 #include "training/recompute.h"
 
 namespace moka::training {
@@ -69,7 +70,9 @@ class Maker {
       if (gradients[i] == nullptr)
         return moka::fail(ErrorCode::invalid_argument, "the loss does not depend on parameter '", parameters[i].name,
                           "'");
+      Op* const before = function_.body().ops().back().get();
       outputs.push_back(MOKA_TRY(add_step(parameters[i].name, targets[i], gradients[i])));
+      steps_.push_back({targets[i], ops_behind(*before)});
       described.push_back(array(parameters[i].name, targets[i]->type));
     }
     for (const RunningStatistic& s : statistics_) {
@@ -77,6 +80,7 @@ class Maker {
       described.push_back(array(s.parameter, s.next->type));
     }
     if (options_.recompute) MOKA_TRY(recompute(function_, *loss->producer(), ops::table()));
+    place_steps(function_, steps_);
     function_.body().set_outputs(std::move(outputs));
     description_.outputs = std::move(described);
     description_.predicted_feature_name.clear();
@@ -158,6 +162,13 @@ class Maker {
     return {};
   }
 
+  std::vector<Op*> ops_behind(const Op& op) const {
+    std::vector<Op*> out;
+    const auto& ops = function_.body().ops();
+    for (auto it = ops.rbegin(); it->get() != &op; ++it) out.insert(out.begin(), it->get());
+    return out;
+  }
+
   Result<Value*> add_step(const std::string& parameter, Value* weight, Value* gradient) {
     const std::vector<std::string> kept = optimizer_states(options_);
     if (kept.empty()) {
@@ -188,6 +199,7 @@ class Maker {
   Builder builder_;
   std::vector<std::pair<std::string, Value*>> numbers_;
   std::vector<RunningStatistic> statistics_;
+  std::vector<WeightStep> steps_;
 };
 
 }  // namespace

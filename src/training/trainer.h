@@ -28,7 +28,8 @@ class Trainer {
                                                std::vector<ir::Type> inputs, TrainerOptions options);
 
   /// One step. `arrays` holds the inputs of the function and the targets, by name. Returns the loss before it. Errors:
-  /// not_found (an input is missing), and those of plans and predictions; the parameters are as before.
+  /// not_found (an input is missing), and those of plans and predictions. Errors of what is given come before the first
+  /// weight changes.
   Result<double> step(const std::map<std::string, ir::Tensor>& arrays, const Numbers& numbers);
 
   /// The current values, which later steps change in place.

@@ -247,6 +247,42 @@ TEST(Trainer, KeepsHalfOfADeepNetWhenItRecomputes) {
   EXPECT_LT(bytes[1], bytes[0] * 7 / 10);
 }
 
+/// The memory of a step for `layers` dense layers of 64 x 64.
+size_t dense_bytes(int layers) {
+  std::string row = "[0x1p-4", matrix;
+  for (int i = 1; i < 64; i++) row += i % 3 == 0 ? ", 0x1p-5" : ", -0x1p-5";
+  row += "]";
+  for (int i = 0; i < 64; i++) matrix += (i == 0 ? "[" : ", ") + row;
+  matrix += "]";
+  std::string text = "program(1.3)\n{\n  func main<ios18>(tensor<fp32, [2, 64]> x0) {\n";
+  for (int i = 0; i < layers; i++) {
+    const std::string n = std::to_string(i), next = std::to_string(i + 1);
+    text += "tensor<fp32, [64, 64]> w" + n + " = const()[name = string(\"w" + n + "\"), val = tensor<fp32, [64, 64]>(" +
+            matrix + ")];\ntensor<fp32, [2, 64]> x" + next + " = linear(x = x" + n + ", weight = w" + n +
+            ")[name = string(\"x" + next + "\")];\n";
+  }
+  const std::string last = "x" + std::to_string(layers);
+  text += "  } -> (" + last + ");\n}\n";
+  TrainerOptions o;
+  o.program.parameters = {"w*"};
+  o.program.losses = {{Loss::Kind::mean_squared_error, last, "target"}};
+  o.program.momentum = true;
+  o.compile.plan.devices = host_devices();
+  auto trainer = Trainer::make([text] { return import_text(text); }, {Type::tensor(DType::fp32, Shape{2, 64})}, o);
+  EXPECT_TRUE(trainer.ok()) << trainer.error().to_string();
+  if (!trainer.ok()) return 0;
+  const auto loss = (*trainer)->step({{"x0", draw(1, {2, 64})}, {"target", draw(2, {2, 64})}},
+                                     {{"learning_rate", 0.5}, {"momentum", 0.9}});
+  EXPECT_TRUE(loss.ok()) << loss.error().to_string();
+  return (*trainer)->program().session_bytes();
+}
+
+/// The arena has room for the new weight of each layer, 16 KiB, but not for its gradient.
+TEST(Trainer, DropsEachGradientAfterItsStep) {
+  const size_t few = dense_bytes(4), many = dense_bytes(14);
+  EXPECT_LT(many, few + 11 * 64 * 64 * sizeof(float));
+}
+
 TEST(Trainer, RefusesAClassThatTheLossDoesNotKnow) {
   const json& c = cases()[0];
   const std::string text = c["program"];

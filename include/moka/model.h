@@ -1,10 +1,14 @@
 #pragma once
 
+#include <chrono>
+#include <exception>
 #include <functional>
 #include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -54,6 +58,13 @@ struct KeyRequest {
 };
 /// Returns a key, or an empty text for none. The text is overwritten after use.
 using KeySource = std::function<std::string(const KeyRequest&)>;
+
+/// How far loading is: `done` of `total` parts of a stage. The stages are "import" (operations or layers), "passes",
+/// "plan" (operations) and "pack" (weights). Some may come more than once or not at all.
+struct LoadProgress {
+  std::string_view stage;
+  size_t done = 0, total = 0;
+};
 
 /// Core ML's MLModelConfiguration.
 struct ModelConfiguration {
@@ -117,6 +128,13 @@ struct ModelConfiguration {
   KeySource key;
   /// Called with the name of each operation before its kernels are timed, on the planning thread. Optional.
   std::function<void(std::string_view operation)> measuring;
+  /// Ends loading with `cancelled` when a stop is requested, and with `deadline_exceeded` at that time. Both are looked
+  /// at between operations, passes and packed weights. Not kept.
+  std::stop_token stop;
+  std::optional<std::chrono::steady_clock::time_point> deadline;
+  /// Called on the loading thread while it goes on, at most every few milliseconds, and at the ends of stages.
+  /// Optional, not kept. What it throws leaves load.
+  std::function<void(const LoadProgress&)> progress;
 };
 
 /// Core ML's MLModelAsset: a model in memory.
@@ -167,6 +185,11 @@ struct PredictionOptions {
   std::vector<std::string> outputs;
   /// Receives a sentence for each deviation from the plan, such as a lost device. Optional.
   std::vector<std::string>* remarks = nullptr;
+  /// Ends the prediction with `cancelled` when a stop is requested, and with `deadline_exceeded` at that time. Both are
+  /// looked at between operations on the CPU and before each submission to a GPU, and while the prediction waits for
+  /// its turn. States are then as they were before.
+  std::stop_token stop;
+  std::optional<std::chrono::steady_clock::time_point> deadline;
 };
 
 /// Weights that may be replaced.
@@ -193,6 +216,8 @@ class MOKA_EXPORT Model {
  public:
   /// Loads an .mlmodel file, an .mlpackage or an .mlmodelc folder, or one of them encrypted (moka/encryption.h).
   static Model load(const std::string& path, const ModelConfiguration& configuration = {});
+  /// As load, without an exception.
+  static Expected<Model> try_load(const std::string& path, const ModelConfiguration& configuration = {}) noexcept;
   static Model load(ModelAsset asset, const ModelConfiguration& configuration = {});
   static Model load(const ModelAssetView& asset, const ModelConfiguration& configuration = {});
   /// Reads the model into memory that is not in dumps of the process and is overwritten when the model is freed.
@@ -239,7 +264,14 @@ class MOKA_EXPORT Model {
   /// `options` apply to all items. Predictions that share a state run one after another. An error names the first item
   /// that fails.
   std::vector<Features> predict_batch(std::span<const Features> inputs, const PredictionOptions& options = {}) const;
-  std::future<Features> predict_async(Features inputs) const;
+  /// Queues a prediction, which threads of the library compute in the order of the calls, as many at once as there are
+  /// processors. Predictions with the same state run one after another. What arrays and images borrow, and `remarks`,
+  /// must live until the result is there. A stop also ends the waiting. Dropping the future does not wait.
+  std::future<Features> predict_async(Features inputs, const PredictionOptions& options = {}) const;
+  /// The same with a function that receives the result, or an Exception and then no outputs. It is called once, on the
+  /// thread that computed, or on this one if nothing can be queued, and must not throw.
+  void predict_async(Features inputs, const PredictionOptions& options,
+                     std::function<void(Features outputs, std::exception_ptr failure)> done) const;
   /// Predicts every row of a table. `columns` has a value for each input: an array whose first axis counts the rows
   /// ([rows] for numbers, [rows, ...] for arrays of the described shape), or a sequence of strings or integers.
   /// Optional inputs may be absent. Returns columns of the same form; a classifier's probabilities are a matrix of

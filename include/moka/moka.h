@@ -11,8 +11,8 @@
  * results untouched; only a prediction that fails may have changed the outputs that it was to set. No function throws
  * or aborts on wrong arguments: a NULL where a value is needed is MOKA_INVALID_ARGUMENT.
  *
- * Threads: a moka_model may be used by many threads at once. moka_features, moka_state and moka_update belong to one
- * thread at a time. */
+ * Threads: a moka_model and a moka_cancellation may be used by many threads at once. moka_features, moka_state and
+ * moka_update belong to one thread at a time. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,15 +34,17 @@ extern "C" {
 /* Numbers of moka::ErrorKind; docs/errors.md describes each. */
 typedef enum moka_status MOKA_INT {
   MOKA_OK = 0,
-  MOKA_INVALID_ARGUMENT = 1, /* an argument's value, name, shape or type does not fit */
-  MOKA_MALFORMED = 2,        /* the model's bytes contradict themselves or their format */
-  MOKA_UNSUPPORTED = 3,      /* valid model, but Moka cannot run it; the message names the feature */
-  MOKA_NOT_FOUND = 4,        /* a file, function, feature or weight that does not exist */
-  MOKA_IO = 5,               /* the operating system reported a failure */
-  MOKA_OUT_OF_BUDGET = 6,    /* would exceed memory_budget, or memory ran out */
-  MOKA_DATA = 7,             /* a value in a prediction violates a rule of an operation */
-  MOKA_INTERNAL = 8,         /* a bug in Moka */
-  MOKA_DEVICE_LOST = 9       /* a device failed during a computation */
+  MOKA_INVALID_ARGUMENT = 1,  /* an argument's value, name, shape or type does not fit */
+  MOKA_MALFORMED = 2,         /* the model's bytes contradict themselves or their format */
+  MOKA_UNSUPPORTED = 3,       /* valid model, but Moka cannot run it; the message names the feature */
+  MOKA_NOT_FOUND = 4,         /* a file, function, feature or weight that does not exist */
+  MOKA_IO = 5,                /* the operating system reported a failure */
+  MOKA_OUT_OF_BUDGET = 6,     /* would exceed memory_budget, or memory ran out */
+  MOKA_DATA = 7,              /* a value in a prediction violates a rule of an operation */
+  MOKA_INTERNAL = 8,          /* a bug in Moka */
+  MOKA_DEVICE_LOST = 9,       /* a device failed during a computation */
+  MOKA_CANCELLED = 10,        /* the caller asked to stop */
+  MOKA_DEADLINE_EXCEEDED = 11 /* it was not done at the time that the caller gave */
 } moka_status;
 
 typedef enum moka_data_type MOKA_INT {
@@ -92,6 +94,7 @@ typedef struct moka_model moka_model;
 typedef struct moka_features moka_features;
 typedef struct moka_state moka_state;
 typedef struct moka_update moka_update;
+typedef struct moka_cancellation moka_cancellation;
 
 /* ---- The library ---- */
 
@@ -109,7 +112,12 @@ typedef enum moka_measure_kernels MOKA_INT {
   MOKA_MEASURE_ALL = 2      /* all shapes, once each */
 } moka_measure_kernels;
 
-/* Start from MOKA_CONFIGURATION_INIT and change fields. */
+/* Called on the loading thread while it goes on, with a stage ("import", "passes", "plan", "pack") and how many of its
+ * parts are done. `stage` is valid during the call. */
+typedef void (*moka_load_progress)(void* context, const char* stage, size_t done, size_t total);
+
+/* Start from MOKA_CONFIGURATION_INIT and change fields. Programs that were compiled with an older version of this
+ * header have a smaller struct_size: what it lacks has its default. The same holds for the other structs of options. */
 typedef struct moka_configuration {
   size_t struct_size; /* sizeof(moka_configuration) of the caller */
   moka_compute_units compute_units;
@@ -135,11 +143,15 @@ typedef struct moka_configuration {
   int low_memory;         /* 1: weights stay as the file stores them and are expanded in every prediction */
   int pack_while_loading; /* 1: loading packs all weights, so that all predictions take equally long */
   const char* parameters; /* weights that may be replaced: names, one per line, * is any text; NULL: none */
+  const moka_cancellation* cancellation; /* ends loading with MOKA_CANCELLED; NULL: none */
+  double timeout;              /* seconds from the call on after which loading is MOKA_DEADLINE_EXCEEDED; 0: none */
+  moka_load_progress progress; /* may be NULL */
+  void* progress_context;      /* the first argument of `progress` */
 } moka_configuration;
 #define MOKA_CONFIGURATION_INIT                                                                                        \
   {                                                                                                                    \
     sizeof(moka_configuration), MOKA_ALL, 0, 0, 1, 1, 0, 1000000, 8, NULL, NULL, NULL, MOKA_MEASURE_NO, NULL, NULL, 0, \
-        NULL, 0, NULL, NULL, NULL, 0, 0, NULL                                                                          \
+        NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL, 0, NULL, NULL                                                     \
   }
 
 /* A file with a path relative to the specification: "weights/weight.bin". */
@@ -306,6 +318,48 @@ MOKA_API moka_status moka_features_get_sequence(const moka_features* features, c
  * next, call moka_features_clear in between. `state`: NULL, unless the model keeps states. */
 MOKA_API moka_status moka_model_predict(const moka_model* model, const moka_features* inputs, moka_features* outputs,
                                         moka_state* state);
+
+/* A request to stop, for any number of predictions. It may be freed before they end. */
+MOKA_API moka_status moka_cancellation_new(moka_cancellation** cancellation);
+MOKA_API void moka_cancellation_free(moka_cancellation* cancellation);
+/* Predictions that run or wait end with MOKA_CANCELLED, and so do all later ones. Any thread may call it. */
+MOKA_API moka_status moka_cancellation_cancel(moka_cancellation* cancellation);
+/* 1 after moka_cancellation_cancel. */
+MOKA_API int moka_cancellation_is_cancelled(const moka_cancellation* cancellation);
+
+/* Start from MOKA_PREDICTION_OPTIONS_INIT and change fields. Cancellations and timeouts are looked at between
+ * operations on the CPU and before each submission to a GPU. A prediction that they end leaves the state as it was
+ * before. */
+typedef struct moka_prediction_options {
+  size_t struct_size;                    /* sizeof(moka_prediction_options) of the caller */
+  moka_state* state;                     /* NULL, unless the model keeps states */
+  const char* const* outputs;            /* computes only these outputs */
+  size_t output_count;                   /* 0: all */
+  const moka_cancellation* cancellation; /* NULL: none */
+  double timeout; /* seconds from the call on after which the prediction is MOKA_DEADLINE_EXCEEDED; 0: none */
+} moka_prediction_options;
+#define MOKA_PREDICTION_OPTIONS_INIT \
+  { sizeof(moka_prediction_options), NULL, NULL, 0, NULL, 0 }
+
+/* moka_model_predict with options, which may be NULL. */
+MOKA_API moka_status moka_model_predict_with(const moka_model* model, const moka_features* inputs,
+                                             moka_features* outputs, const moka_prediction_options* options);
+/* Predicts `count` items, several at a time when there are threads. A failure names the first item that fails, which
+ * counts from 0, and leaves the outputs as they were. Outputs are not written into backings. */
+MOKA_API moka_status moka_model_predict_batch(const moka_model* model, const moka_features* const* inputs,
+                                              moka_features* const* outputs, size_t count,
+                                              const moka_prediction_options* options);
+
+/* Receives the status of a prediction and the message of its failure, else NULL. Called once, on the thread that
+ * computed. */
+typedef void (*moka_prediction_done)(void* context, moka_status status, const char* message);
+/* Queues a prediction, which a thread of the library computes, and returns. Predictions with the same state run one
+ * after another. `inputs` may be changed or freed at once, but not what their arrays and images borrow; `outputs` and
+ * the state may be used again in `done`. The model may be freed. Anything but MOKA_OK: nothing was queued, and `done`
+ * is not called. */
+MOKA_API moka_status moka_model_predict_async(const moka_model* model, const moka_features* inputs,
+                                              moka_features* outputs, const moka_prediction_options* options,
+                                              moka_prediction_done done, void* context);
 
 /* Predicts every row of a table. Each input is an array whose first axis counts the rows, [rows] for numbers and
  * [rows, ...] for arrays of the described shape, or a sequence of strings or integers. Sets every output in `outputs`

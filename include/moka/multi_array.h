@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "moka/error.h"
@@ -30,6 +31,31 @@ enum class DataType : uint8_t {
 MOKA_EXPORT std::string_view to_string(DataType type);  ///< "float32"
 MOKA_EXPORT size_t size_of(DataType type);              ///< size of one element in bytes
 
+/// Where the element of an array is, in elements. Throws invalid_argument (the number of indices, their range).
+MOKA_EXPORT int64_t offset_of(std::span<const int64_t> indices, std::span<const int64_t> shape,
+                              std::span<const int64_t> strides);
+
+/// Elements of an array that outlives the view: `view(row, column)`.
+template <class T>
+class StridedView {
+ public:
+  StridedView(T* data, std::span<const int64_t> shape, std::span<const int64_t> strides)
+      : data_(data), shape_(shape), strides_(strides) {}
+  std::span<const int64_t> shape() const { return shape_; }
+  std::span<const int64_t> strides() const { return strides_; }  ///< in elements
+  /// Throws invalid_argument when their number is not that of the dimensions, or one is out of range.
+  T& operator()(std::span<const int64_t> indices) const { return data_[offset_of(indices, shape_, strides_)]; }
+  template <class... I>
+  requires(std::is_integral_v<I>&&...) T& operator()(I... indices) const {
+    const int64_t all[] = {static_cast<int64_t>(indices)..., 0};
+    return (*this)(std::span(all, sizeof...(I)));
+  }
+
+ private:
+  T* data_;
+  std::span<const int64_t> shape_, strides_;
+};
+
 /// Core ML's MLMultiArray: an n-dimensional array, owned or borrowed. Copies share the elements.
 class MOKA_EXPORT MultiArray {
  public:
@@ -52,13 +78,29 @@ class MOKA_EXPORT MultiArray {
   bool is_contiguous() const { return contiguous_; }
   void* data() { return data_; }
   const void* data() const { return data_; }
+  /// The elements in row-major order. T is the C++ type of `type()`: float for float32, uint8_t or bool for boolean,
+  /// and for float16 uint16_t, its bits. Throws invalid_argument for another T, and where the strides are not
+  /// row-major: `view` takes these.
   template <class T>
   std::span<T> as() {
+    check_elements(element_types<T>(), true);
     return {static_cast<T*>(data_), static_cast<size_t>(count_)};
   }
   template <class T>
   std::span<const T> as() const {
+    check_elements(element_types<T>(), true);
     return {static_cast<const T*>(data_), static_cast<size_t>(count_)};
+  }
+  /// The elements by their indices, of any strides. Throws invalid_argument as `as` does for T.
+  template <class T>
+  StridedView<T> view() {
+    check_elements(element_types<T>(), false);
+    return {static_cast<T*>(data_), shape_, strides_};
+  }
+  template <class T>
+  StridedView<const T> view() const {
+    check_elements(element_types<T>(), false);
+    return {static_cast<const T*>(data_), shape_, strides_};
   }
   /// Element `i` in row-major order of the shape, converted to double. Throws invalid_argument when out of range.
   double at(int64_t i) const;
@@ -67,6 +109,26 @@ class MOKA_EXPORT MultiArray {
   MultiArray converted(DataType type) const;
 
  private:
+  /// The types that an element of C++ type T may have, a bit for each.
+  template <class T>
+  static constexpr uint32_t element_types() {
+    constexpr auto bit = [](DataType t) { return uint32_t{1} << static_cast<int>(t); };
+    if constexpr (std::is_same_v<T, float>) return bit(DataType::float32);
+    if constexpr (std::is_same_v<T, double>) return bit(DataType::float64);
+    if constexpr (std::is_same_v<T, bool>) return bit(DataType::boolean);
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      if constexpr (sizeof(T) == 1)
+        return std::is_signed_v<T> ? bit(DataType::int8) : bit(DataType::uint8) | bit(DataType::boolean);
+      if constexpr (sizeof(T) == 2)
+        return std::is_signed_v<T> ? bit(DataType::int16) : bit(DataType::uint16) | bit(DataType::float16);
+      if constexpr (sizeof(T) == 4) return bit(std::is_signed_v<T> ? DataType::int32 : DataType::uint32);
+      if constexpr (sizeof(T) == 8) return bit(std::is_signed_v<T> ? DataType::int64 : DataType::uint64);
+    }
+    static_assert(std::is_arithmetic_v<T>, "the elements of arrays are numbers");
+    return 0;
+  }
+  void check_elements(uint32_t types, bool row_major) const;
+
   DataType type_ = DataType::float32;
   bool contiguous_ = true;
   int64_t count_ = 0;

@@ -9,8 +9,11 @@ Code written for coremltools on a Mac runs unchanged: once moka is installed, `c
 
 from . import build, compress, diff, edit, encryption, lint, update, verify
 from ._moka import (
+    Cancellation,
+    CancelledError,
     ComputePlan,
     DataError,
+    DeadlineExceededError,
     DeviceLostError,
     Error,
     FeatureDescription,
@@ -59,8 +62,11 @@ from ._update_task import UpdateContext, UpdateTask
 from .build import from_onnx
 
 __all__ = [
+    "Cancellation",
+    "CancelledError",
     "ComputePlan",
     "DataError",
+    "DeadlineExceededError",
     "DeviceLostError",
     "Error",
     "FeatureDescription",

@@ -4,13 +4,14 @@ import collections
 import io
 import os
 import zipfile
-from typing import Any, BinaryIO, Dict, Mapping, Optional, Sequence, Union
+from typing import Any, BinaryIO, Callable, Dict, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _configuration, _files, _keys, _log, _moka, _reports
 from ._asset import ModelAsset, size_of
-from ._predictor import Predictor
+from ._moka import Cancellation
+from ._predictor import Predictor, limits_of
 from ._view import View, view_of_asset
 
 
@@ -59,6 +60,10 @@ class Model(Predictor):
     identities, or a function. The function gets the model's path and True for a passphrase or False for an identity. None:
     the environment variables MOKA_IDENTITY, MOKA_PASSPHRASE and MOKA_PASSPHRASE_FILE. The key is not pickled.
 
+    timeout, cancellation: end loading early, with DeadlineExceededError and CancelledError. progress: is called while loading
+    goes on, with the stage ("import", "passes", "plan", "pack"), how many of its parts are done, and how many there are.
+    Neither is pickled.
+
     Models can be pickled: by path, or completely if they were loaded from bytes. Copies share the loaded model.
 
     Raises MalformedModelError, UnsupportedError, NotFoundError, IOError, OutOfBudgetError; TypeError, ValueError.
@@ -89,6 +94,9 @@ class Model(Predictor):
         rates: Union[str, "os.PathLike[str]", None] = None,
         neural_engine_rules: Union[str, "os.PathLike[str]", None] = None,
         key: Optional[_keys.Key] = None,
+        timeout: Optional[float] = None,
+        cancellation: Optional[Cancellation] = None,
+        progress: Optional[Callable[[str, int, int], None]] = None,
     ) -> None:
         arguments = _configuration.picklable({
             "compute_units": compute_units,
@@ -115,6 +123,9 @@ class Model(Predictor):
         c = _configuration.configuration(arguments)
         if key is not None:
             _moka.set_key(c, _keys.source_of(key))
+        if timeout is not None or cancellation is not None:
+            _moka.set_limits(c, limits_of(timeout, cancellation))
+        _moka.set_progress(c, progress)
         self._load(model, c, arguments)
 
     def _load(self, model: Any, c: "_moka.ModelConfiguration", arguments: Dict[str, Any]) -> None:

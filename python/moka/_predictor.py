@@ -9,13 +9,34 @@ import numpy as np
 from . import _log, _moka
 from ._arrays import as_columns, as_inputs
 from ._description import ModelDescription
-from ._moka import ComputePlan, FeatureDescription, LoadTimes, ModelStructure, State
+from ._moka import Cancellation, ComputePlan, FeatureDescription, LoadTimes, ModelStructure, State
 
 if TYPE_CHECKING:
     import concurrent.futures
 
 #: Files are read as they are: pictures and sounds must fit the model.
 _PLAIN = _moka.Reading(False, "scaleFill", 0, False)
+
+
+class _Deadline(float):
+    """A timeout in seconds that counts from when it was made."""
+
+    def __init__(self, timeout: float) -> None:
+        self.time = time.monotonic() + float(timeout)
+
+
+def limits_of(timeout: Optional[float], cancellation: Optional[Cancellation]) -> "_moka.Limits":
+    """Raises ValueError (a timeout that is negative or not a number), TypeError."""
+    if cancellation is not None and not isinstance(cancellation, Cancellation):
+        raise TypeError(f"cancellation: expected a moka.Cancellation, got {type(cancellation).__name__}")
+    if timeout is None:
+        return _moka.Limits(cancellation, None)
+    if not isinstance(timeout, (int, float)) or isinstance(timeout, bool):
+        raise TypeError(f"timeout: expected seconds, got {timeout!r}")
+    if not timeout >= 0:
+        raise ValueError(f"timeout: expected seconds, got {timeout}")
+    end = timeout.time if isinstance(timeout, _Deadline) else time.monotonic() + timeout
+    return _moka.Limits(cancellation, min(end, 9e9))
 
 
 class Intermediate(NamedTuple):
@@ -94,6 +115,8 @@ class Predictor:
         fit: Optional[str] = None,
         rate: int = 0,
         pad: bool = False,
+        timeout: Optional[float] = None,
+        cancellation: Optional[Cancellation] = None,
     ) -> Any:
         """Predicts. Releases the interpreter lock while it computes.
 
@@ -111,6 +134,9 @@ class Predictor:
         "centerCrop"; implies resize.
         rate: resample sound files to this many samples per second; 0: keep their rate.
         pad: append silence to sounds that are too short for the model, and cut the end of longer ones.
+        timeout: seconds from this call on after which the prediction raises DeadlineExceededError, a TimeoutError.
+        cancellation: what ends the prediction with CancelledError, on another thread's request. Both are looked at between
+        operations on the CPU and before each submission to a GPU, and leave a state as it was before.
 
         Returns a dict of every output, or a list of dicts. Multi-arrays are numpy arrays of the declared element type,
         images PIL images (arrays without Pillow), classes int or str, probabilities a dict.
@@ -121,16 +147,17 @@ class Predictor:
         reading = _PLAIN
         if resize or fit is not None or rate or pad:
             reading = _moka.Reading(resize or fit is not None, fit or "scaleFill", rate, pad)
+        limits = None if timeout is None and cancellation is None else limits_of(timeout, cancellation)
         if type(inputs) is not dict:
             inputs = as_inputs(inputs)
         if inputs is None:
             raise TypeError("expected a dict of inputs by name, got None")
         if not isinstance(inputs, (list, tuple)):
-            result: Any = self._core.predict(inputs, backings, state, names, reading)
+            result: Any = self._core.predict(inputs, backings, state, names, reading, limits)
         elif backings is not None:
             raise TypeError("outputs: expected names or None for a list of inputs")
         else:
-            result = self._core.predict_batch([as_inputs(item) for item in inputs], state, names, reading)
+            result = self._core.predict_batch([as_inputs(item) for item in inputs], state, names, reading, limits)
         _log.predicted(started)
         return result
 
@@ -160,7 +187,10 @@ class Predictor:
     def predict_future(
         self, inputs: Mapping[str, Any], **options: Any
     ) -> "concurrent.futures.Future[Dict[str, Any]]":
-        """Starts a prediction on another thread and returns its Future. Options are those of predict."""
+        """Starts a prediction on another thread and returns its Future. Options are those of predict; a timeout counts
+        from this call. Cancelling the Future helps only before the prediction begins: a cancellation ends it later, too."""
+        if options.get("timeout") is not None:
+            options["timeout"] = _Deadline(options["timeout"])
         return _executor().submit(self.predict, inputs, **options)
 
     def predict_stream(
@@ -192,10 +222,16 @@ class Predictor:
                 future.cancel()
 
     async def predict_async(self, inputs: Mapping[str, Any], **options: Any) -> Dict[str, Any]:
-        """As predict, but does not block the event loop."""
+        """As predict, but does not block the event loop. Cancelling the task, as asyncio.wait_for and asyncio.timeout do,
+        ends the prediction, too."""
         import asyncio  # with ssl it takes eight megabytes, and most programs do not need it
 
-        return await asyncio.wrap_future(self.predict_future(inputs, **options))
+        cancellation = options.pop("cancellation", None) or Cancellation()
+        try:
+            return await asyncio.wrap_future(self.predict_future(inputs, cancellation=cancellation, **options))
+        except asyncio.CancelledError:
+            cancellation.cancel()
+            raise
 
     def new_state(self) -> State:
         """New zero-filled buffers for a stateful model. Core ML's make_state."""

@@ -12,7 +12,7 @@ namespace moka::python {
 namespace {
 
 /// Python exception classes by ErrorKind. They are never released, because the interpreter may end first.
-std::array<PyObject*, 10> classes{};
+std::array<PyObject*, 12> classes{};
 
 PyObject* class_of(ErrorKind kind) {
   const auto i = static_cast<size_t>(kind);
@@ -47,6 +47,9 @@ void bind_errors(nb::module_& m) {
   add(ErrorKind::data, "DataError", "A value met while predicting breaks a rule of an operation.", base);
   add(ErrorKind::internal, "InternalError", "A bug in moka.", base);
   add(ErrorKind::device_lost, "DeviceLostError", "A device stopped working while it computed.", base);
+  add(ErrorKind::cancelled, "CancelledError", "The caller asked to stop.", base);
+  nb::tuple late = nb::make_tuple(nb::handle(base), nb::handle(PyExc_TimeoutError));
+  add(ErrorKind::deadline_exceeded, "DeadlineExceededError", "Not done at the time that the caller gave.", late.ptr());
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
       std::rethrow_exception(p);

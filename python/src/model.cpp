@@ -5,7 +5,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
+#include <memory>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 #include "asset.h"
@@ -18,14 +21,61 @@ namespace moka::python {
 
 namespace {
 
+/// What ends predictions and loading early.
+class Cancellation {
+ public:
+  void cancel() { source_.request_stop(); }
+  bool is_cancelled() const { return source_.stop_requested(); }
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  std::stop_source source_;
+};
+
+/// A cancellation or nullptr, and a time of Python's monotonic clock, which is the steady clock.
+struct Limits {
+  std::stop_token stop;
+  std::optional<std::chrono::steady_clock::time_point> deadline;
+
+  template <class Options>
+  void set(Options& options) const {
+    options.stop = stop;
+    options.deadline = deadline;
+  }
+};
+
+Limits limits_of(const Cancellation* cancellation, std::optional<double> deadline) {
+  Limits out;
+  if (cancellation != nullptr) out.stop = cancellation->token();
+  if (deadline)
+    out.deadline = std::chrono::steady_clock::time_point(
+        std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(*deadline)));
+  return out;
+}
+
+/// Sets what loading reports to, or None. Exceptions leave load.
+void set_progress(ModelConfiguration& configuration, nb::object progress) {
+  if (progress.is_none()) return;
+  // Configurations are copied and dropped without the interpreter's lock.
+  std::shared_ptr<nb::object> held(new nb::object(std::move(progress)), [](nb::object* object) {
+    const nb::gil_scoped_acquire locked;
+    delete object;
+  });
+  configuration.progress = [held = std::move(held)](const LoadProgress& p) {
+    const nb::gil_scoped_acquire locked;
+    (*held)(std::string(p.stage), p.done, p.total);
+  };
+}
+
 /// One prediction with the interpreter's lock given back.
 Dict predict(const Model& model, nb::handle inputs, nb::handle outputs, State* state, std::vector<std::string> wanted,
-             const Reading* reading) {
+             const Reading* reading, const Limits* limits) {
   thread_local Features last;  // the names of this thread's last inputs; many numbers would need many strings
   Borrowed borrowed;
   Features in = to_features(inputs, model.function().inputs, borrowed, reading, std::exchange(last, {}));
   Features out = to_backings(outputs, model.function().outputs, borrowed);
   PredictionOptions options{state, std::move(wanted)};
+  if (limits != nullptr) limits->set(options);
   {
     const Unlocked unlocked;
     model.predict(in, out, options);
@@ -51,7 +101,7 @@ Model with_parameters(const Model& model, const Dict& values) {
 }
 
 nb::typed<nb::list, Dict> predict_batch(const Model& model, const List& items, State* state,
-                                        std::vector<std::string> wanted, const Reading* reading) {
+                                        std::vector<std::string> wanted, const Reading* reading, const Limits* limits) {
   Borrowed borrowed;
   std::vector<Features> in, out;
   for (size_t i = 0; i < items.size(); i++) {
@@ -64,7 +114,8 @@ nb::typed<nb::list, Dict> predict_batch(const Model& model, const List& items, S
       raise_type(place + e.what());
     }
   }
-  const PredictionOptions options{state, std::move(wanted)};
+  PredictionOptions options{state, std::move(wanted)};
+  if (limits != nullptr) limits->set(options);
   {
     const Unlocked unlocked;
     out = model.predict_batch(in, options);
@@ -172,6 +223,26 @@ void bind_model(nb::module_& m) {
       .def_rw("measure_kernels", &ModelConfiguration::measure_kernels)
       .def_rw("pinned_kernels", &ModelConfiguration::pinned_kernels, "Kernels by names of operations and by shapes.");
 
+  nb::class_<Cancellation>(m, "Cancellation",
+                           "A request to stop, for any number of predictions and loads. Any thread may make it.")
+      .def(nb::init<>())
+      .def("cancel", &Cancellation::cancel, "What runs or begins with it raises CancelledError from now on.")
+      .def_prop_ro("is_cancelled", &Cancellation::is_cancelled)
+      .def("__repr__", [](const Cancellation& c) {
+        return std::string("<moka.Cancellation") + (c.is_cancelled() ? " cancelled>" : ">");
+      });
+  nb::class_<Limits>(m, "Limits", "What ends a prediction early.")
+      .def(
+          "__init__",
+          [](Limits* l, const Cancellation* cancellation, std::optional<double> deadline) {
+            new (l) Limits(limits_of(cancellation, deadline));
+          },
+          nb::arg("cancellation").none(), nb::arg("deadline").none());
+  m.def(
+      "set_limits", [](ModelConfiguration& c, const Limits& limits) { limits.set(c); }, nb::arg("configuration"),
+      nb::arg("limits"));
+  m.def("set_progress", &set_progress, nb::arg("configuration"), nb::arg("progress").none());
+
   nb::class_<ParameterDescription>(m, "ParameterDescription", "Weights that Model.with_parameters replaces.")
       .def_ro("name", &ParameterDescription::name)
       .def_prop_ro(
@@ -262,10 +333,10 @@ void bind_model(nb::module_& m) {
       .def_prop_ro("cache_file", &Model::cache_file)
       .def("predict", &predict, nb::arg("inputs"), nb::arg("outputs").none() = nb::none(),
            nb::arg("state").none() = nb::none(), nb::arg("wanted") = std::vector<std::string>(),
-           nb::arg("reading").none() = nb::none(), nb::call_guard<Call>())
+           nb::arg("reading").none() = nb::none(), nb::arg("limits").none() = nb::none(), nb::call_guard<Call>())
       .def("predict_batch", &predict_batch, nb::arg("inputs"), nb::arg("state").none() = nb::none(),
            nb::arg("wanted") = std::vector<std::string>(), nb::arg("reading").none() = nb::none(),
-           nb::call_guard<Call>())
+           nb::arg("limits").none() = nb::none(), nb::call_guard<Call>())
       .def("predict_rows", &predict_rows, nb::arg("columns"), nb::call_guard<Call>())
       .def_prop_ro("parameters", &Model::parameters)
       .def(

@@ -8,11 +8,6 @@
 using namespace moka::api;
 using moka::cat;
 
-struct moka_state {
-  moka::State state;
-  moka::MultiArray copy;
-};
-
 namespace {
 
 moka_model::Feature info_of(const moka::FeatureDescription& d) {
@@ -38,11 +33,10 @@ moka_model::Feature info_of(const moka::FeatureDescription& d) {
 
 namespace moka::api {
 
-ModelConfiguration configuration_of(const moka_configuration* c) {
+ModelConfiguration configuration_of(const moka_configuration* given) {
+  const auto full = options_from<moka_configuration>(given, MOKA_CONFIGURATION_INIT, "configuration");
+  const moka_configuration* const c = &full;
   ModelConfiguration out;
-  if (c == nullptr) return out;
-  if (c->struct_size != sizeof(moka_configuration))
-    wrong(cat("configuration: expected struct_size ", sizeof(moka_configuration), ", got ", c->struct_size));
   out.compute_units = enumerator<ComputeUnits>(c->compute_units, 4, "compute units");
   out.precision = c->exact_precision != 0 ? Precision::exact : Precision::at_least;
   out.threads = c->threads;
@@ -68,11 +62,17 @@ ModelConfiguration configuration_of(const moka_configuration* c) {
   out.strict = c->strict != 0;
   if (c->rates != nullptr) out.rates = c->rates;
   if (c->identity != nullptr || c->passphrase != nullptr)
-    out.key = [c](const KeyRequest& request) -> std::string {
-      const char* key = request.passphrase ? c->passphrase : c->identity;
+    out.key = [identity = c->identity, passphrase = c->passphrase](const KeyRequest& request) -> std::string {
+      const char* key = request.passphrase ? passphrase : identity;
       return key == nullptr ? "" : key;
     };
   out.measure_kernels = enumerator<MeasureKernels>(c->measure_kernels, 3, "kernels to measure");
+  if (c->cancellation != nullptr) out.stop = c->cancellation->source.get_token();
+  out.deadline = deadline_of(c->timeout);
+  if (c->progress != nullptr)
+    out.progress = [progress = c->progress, context = c->progress_context](const LoadProgress& p) {
+      progress(context, std::string(p.stage).c_str(), p.done, p.total);
+    };
   return out;
 }
 
@@ -204,30 +204,6 @@ size_t moka_model_class_label_count(const moka_model* model) {
 
 const char* moka_model_class_label(const moka_model* model, size_t index) {
   return index < moka_model_class_label_count(model) ? model->model.description().class_labels[index].c_str() : nullptr;
-}
-
-moka_status moka_model_predict(const moka_model* model, const moka_features* inputs, moka_features* outputs,
-                               moka_state* state) {
-  return guarded([&] {
-    const moka_model& m = need(model, "model");
-    const moka_features& in = need(inputs, "inputs");
-    moka_features& out = need(outputs, "outputs");
-    if (&in == &out) wrong("inputs and outputs: expected different handles");
-    out.views.clear();
-    m.model.predict(in.values, out.values, {state == nullptr ? nullptr : &state->state});
-  });
-}
-
-moka_status moka_model_predict_rows(const moka_model* model, const moka_features* columns, moka_features* outputs) {
-  return guarded([&] {
-    const moka_model& m = need(model, "model");
-    const moka_features& in = need(columns, "columns");
-    moka_features& out = need(outputs, "outputs");
-    if (&in == &out) wrong("columns and outputs: expected different handles");
-    moka::Features results = m.model.predict_rows(in.values);
-    out.views.clear();
-    out.values = std::move(results);
-  });
 }
 
 moka_status moka_trace_start(const char* path) {

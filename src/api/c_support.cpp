@@ -1,5 +1,7 @@
 #include "api/c_support.h"
 
+#include <algorithm>
+#include <cmath>
 #include <new>
 
 using moka::ErrorKind;
@@ -40,6 +42,14 @@ void wrong(const std::string& message) { throw Exception(ErrorKind::invalid_argu
 
 std::string_view need_text(const char* text, const char* argument) { return &need(text, argument); }
 
+std::optional<std::chrono::steady_clock::time_point> deadline_of(double timeout) {
+  if (std::isnan(timeout) || timeout < 0) wrong(cat("timeout: expected seconds, got ", timeout));
+  if (timeout == 0) return std::nullopt;
+  constexpr double kLongest = 1e9;  // a clock of nanoseconds holds ten times as much
+  return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                std::chrono::duration<double>(std::min(timeout, kLongest)));
+}
+
 MultiArray borrowed_array(const moka_array& a) {
   if (a.rank > 0 && a.shape == nullptr) wrong("array: expected a shape, got NULL");
   if (a.rank > 64) wrong(cat("array: expected few dimensions, got ", a.rank));
@@ -75,6 +85,8 @@ const char* moka_status_name(moka_status status) {
     case MOKA_DATA: return "bad value";
     case MOKA_INTERNAL: return "internal error";
     case MOKA_DEVICE_LOST: return "device lost";
+    case MOKA_CANCELLED: return "cancelled";
+    case MOKA_DEADLINE_EXCEEDED: return "deadline exceeded";
   }
   return "unknown";
 }

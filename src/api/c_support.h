@@ -1,6 +1,10 @@
 #pragma once
 
+#include <chrono>
+#include <cstring>
 #include <map>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +32,10 @@ struct moka_features {
   bool copies = false;  ///< arrays and images are copied when they are set
 };
 
+struct moka_cancellation {
+  std::stop_source source;
+};
+
 struct moka_model {
   /// A feature description in C form, created once.
   struct Feature {
@@ -41,6 +49,11 @@ struct moka_model {
   std::vector<moka::ParameterDescription> parameters;
   std::vector<Feature> training_inputs;
   std::vector<std::vector<const char*>> layer_parameters;  ///< of each updatable layer
+};
+
+struct moka_state {
+  moka::State state;
+  moka::MultiArray copy;
 };
 
 namespace moka::api {
@@ -78,6 +91,23 @@ To enumerator(int value, int count, const char* what) {
   if (value < 0 || value >= count) wrong(cat(what, ": expected 0 to ", count - 1, ", got ", value));
   return static_cast<To>(value);
 }
+
+/// What the caller gave of a struct of options whose first member is its size, with defaults for members that the
+/// caller's version of the header does not have. Null gives the defaults. Throws invalid_argument (the size).
+template <class Options>
+Options options_from(const Options* given, const Options& defaults, const char* what) {
+  Options out = defaults;
+  if (given == nullptr) return out;
+  const size_t size = given->struct_size;
+  if (size <= sizeof(size_t) || size > sizeof(Options) || size % alignof(Options) != 0)
+    wrong(cat(what, ": expected struct_size ", sizeof(Options), ", got ", size));
+  std::memcpy(&out, given, size);
+  out.struct_size = sizeof(Options);
+  return out;
+}
+
+/// The time after which a call with this many seconds ends; nullopt for 0. Throws invalid_argument.
+std::optional<std::chrono::steady_clock::time_point> deadline_of(double timeout);
 
 /// An array that borrows its memory. Throws invalid_argument if its members are inconsistent.
 MultiArray borrowed_array(const moka_array& a);

@@ -86,17 +86,14 @@ void report(moka_update& update, const moka::UpdateContext& context) {
 
 moka::UpdateOptions options_of(const moka_update_options* given, moka_update& update) {
   moka::UpdateOptions out;
-  if (given == nullptr) return out;
-  if (given->struct_size != sizeof(moka_update_options))
-    wrong(cat("options: expected struct_size ", sizeof(moka_update_options), ", got ", given->struct_size));
-  out.configuration = configuration_of(given->configuration);
+  const auto o = moka::api::options_from<moka_update_options>(given, MOKA_UPDATE_OPTIONS_INIT, "options");
+  out.configuration = configuration_of(o.configuration);
   out.configuration.key = nullptr;  // it refers to texts that the caller may free
-  out.parameters = parameters_of(given->parameters);
-  out.kept_bytes = given->kept_bytes;
-  update.progress = given->progress;
-  update.progress_context = given->context;
-  if (given->progress != nullptr)
-    out.progress = [&update](const moka::UpdateContext& context) { report(update, context); };
+  out.parameters = parameters_of(o.parameters);
+  out.kept_bytes = o.kept_bytes;
+  update.progress = o.progress;
+  update.progress_context = o.context;
+  if (o.progress != nullptr) out.progress = [&update](const moka::UpdateContext& context) { report(update, context); };
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/processors.h"
+#include "base/watch.h"
 #include "kernel/thread_pool.h"
 
 namespace moka {
@@ -12,6 +13,13 @@ int api::threads_of(const ModelConfiguration& configuration) {
 }
 
 namespace {
+
+Watch::Progress progress_of(const ModelConfiguration& configuration) {
+  if (!configuration.progress) return {};
+  return [&progress = configuration.progress](std::string_view stage, size_t done, size_t total) {
+    progress({stage, done, total});
+  };
+}
 
 /// The planes of each image input of a function that must be given.
 std::function<std::optional<kernel::PlaneOrder>(const ir::Value&)> image_planes_of(const import::ModelDescription& d,
@@ -161,6 +169,9 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   api::check_threads(configuration.threads);
   api::check_processors(configuration.processors);
   kernel::place_workers(configuration.processors);
+  const Watch watch(Stop(configuration.stop, configuration.deadline), progress_of(configuration));
+  const Watch::Scope watched(&watch);
+  api::unwrap(watch.stop().check());
   auto impl = std::make_shared<Impl>();
   impl->trace_model = trace::current_model();
   auto start = Clock::now();
@@ -177,6 +188,9 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   api::Devices devices = api::unwrap(api::devices_for(configuration));
   impl->compile_options = options_of(*impl, imported.description, std::move(budget), devices);
   impl->configuration.key = nullptr;
+  impl->configuration.stop = {};
+  impl->configuration.deadline.reset();
+  impl->configuration.progress = nullptr;
   start = Clock::now();
   {
     const trace::Span span(trace::Lane::activity, "passes");

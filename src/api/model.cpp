@@ -92,6 +92,20 @@ Model Model::load(const std::string& path, const ModelConfiguration& configurati
       path, [&](const auto& options) { return format::open_model(path, options); }, configuration));
 }
 
+Expected<Model> Model::try_load(const std::string& path, const ModelConfiguration& configuration) noexcept {
+  try {
+    return load(path, configuration);
+  } catch (const Exception& e) {
+    return Failure{e.kind(), e.what()};
+  } catch (const std::bad_alloc&) {
+    return Failure{ErrorKind::out_of_budget, "no memory is left"};
+  } catch (const std::exception& e) {
+    return Failure{ErrorKind::internal, e.what()};
+  } catch (...) {
+    return Failure{ErrorKind::internal, "an exception of unknown type"};
+  }
+}
+
 Model Model::load(ModelAsset asset, const ModelConfiguration& configuration) {
   Bytes specification = hold(std::move(asset.specification));
   auto blobs = hold(std::move(asset.blobs));

@@ -119,6 +119,29 @@ MultiArray MultiArray::of(std::span<const float> values, std::vector<int64_t> sh
   return a;
 }
 
+void MultiArray::check_elements(uint32_t types, bool row_major) const {
+  if ((types >> static_cast<int>(type_) & 1) == 0)
+    throw Exception(ErrorKind::invalid_argument,
+                    cat("multi-array: the elements are ", to_string(type_), ": another C++ type was asked for"));
+  if (row_major && !contiguous_)
+    throw Exception(ErrorKind::invalid_argument,
+                    "multi-array: its strides are not row-major: view and converted take these");
+}
+
+int64_t offset_of(std::span<const int64_t> indices, std::span<const int64_t> shape, std::span<const int64_t> strides) {
+  if (indices.size() != shape.size())
+    throw Exception(ErrorKind::invalid_argument,
+                    cat("multi-array: expected ", shape.size(), " indices, got ", indices.size()));
+  int64_t offset = 0;
+  for (size_t i = 0; i < indices.size(); i++) {
+    if (indices[i] < 0 || indices[i] >= shape[i])
+      throw Exception(ErrorKind::invalid_argument,
+                      cat("multi-array: dimension ", i, ": expected an index below ", shape[i], ", got ", indices[i]));
+    offset += indices[i] * strides[i];
+  }
+  return offset;
+}
+
 double MultiArray::at(int64_t i) const {
   if (i < 0 || i >= count_)
     throw Exception(ErrorKind::invalid_argument, cat("multi-array: expected an index below ", count_, ", got ", i));

@@ -2,7 +2,10 @@
 #include <atomic>
 #include <future>
 
+#include "api/async_queue.h"
 #include "api/internal.h"
+#include "base/stop.h"
+#include "base/watch.h"
 #include "base/whole.h"
 #include "kernel/thread_pool.h"
 
@@ -238,6 +241,10 @@ Status store_outputs(const runtime::Model& runs, const runtime::Prediction& done
 
 Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
                             runtime::TraceSink* trace, Ran* ran, bool observed) const {
+  const Stop stop(options.stop, options.deadline);
+  MOKA_TRY(stop.check());
+  const Watch watch(stop);
+  const Watch::Scope watched(stop.is_possible() ? &watch : nullptr);  // for plans of new shapes
   kernel::place_workers(configuration.processors);
   const bool is_recorded = trace::is_on();
   const trace::Use use(is_recorded ? traced() : 0);
@@ -261,8 +268,8 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
   const auto compute = [&]() -> Status {
     const api::Leading& leading = call.asked.leading;
     const bool is_rank5 = sequences_only || leading.sequence != 1 || leading.batch != 1;
-    runtime::Prediction done =
-        runs->predict({call.types, call.inputs, call.outputs, is_rank5, is_recorded, trace, observed});
+    runtime::Prediction done = runs->predict({call.types, call.inputs, call.outputs, is_rank5, is_recorded, trace,
+                                              observed, stop.is_possible() ? &stop : nullptr});
     Status status = done.take_status();
     if (!done.is_planned()) return with_fitting_sizes(std::move(status).error());
     if (ran != nullptr) *ran = {runs, done.plan()};
@@ -290,8 +297,38 @@ Features Model::predict(const Features& inputs, const PredictionOptions& options
   return outputs;
 }
 
-std::future<Features> Model::predict_async(Features inputs) const {
-  return std::async(std::launch::async, [model = *this, inputs = std::move(inputs)] { return model.predict(inputs); });
+std::future<Features> Model::predict_async(Features inputs, const PredictionOptions& options) const {
+  auto promise = std::make_shared<std::promise<Features>>();
+  std::future<Features> future = promise->get_future();
+  predict_async(std::move(inputs), options, [promise](Features outputs, std::exception_ptr failure) {
+    if (failure != nullptr)
+      promise->set_exception(std::move(failure));
+    else
+      promise->set_value(std::move(outputs));
+  });
+  return future;
+}
+
+void Model::predict_async(Features inputs, const PredictionOptions& options,
+                          std::function<void(Features, std::exception_ptr)> done) const {
+  const auto state = options.state == nullptr ? std::nullopt : std::optional<State>(*options.state);
+  auto predict = [model = *this, inputs = std::move(inputs), options = PredictionOptions(options),
+                  state = std::optional<State>(state), done = std::move(done)](Status status) mutable {
+    Features outputs;
+    std::exception_ptr failure;
+    try {
+      api::unwrap(std::move(status));
+      if (state) options.state = &*state;
+      model.predict(inputs, outputs, options);
+    } catch (...) {
+      failure = std::current_exception();
+      outputs = {};
+    }
+    inputs = {};
+    done(std::move(outputs), std::move(failure));
+  };
+  const void* key = state ? &state->impl() : nullptr;
+  api::AsyncQueue::shared().push({std::move(predict), Stop(options.stop, options.deadline), key});
 }
 
 State Model::new_state() const {

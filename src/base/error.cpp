@@ -16,6 +16,8 @@ std::string_view to_string(ErrorCode code) {
     case ErrorCode::data: return "bad value";
     case ErrorCode::internal: return "internal error";
     case ErrorCode::device_lost: return "device lost";
+    case ErrorCode::cancelled: return "cancelled";
+    case ErrorCode::deadline_exceeded: return "deadline exceeded";
   }
   return "unknown";
 }

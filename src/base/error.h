@@ -10,15 +10,17 @@ namespace moka {
 
 /// Kinds of failure. The public API maps each to an exception type or status code of the same name.
 enum class ErrorCode {
-  invalid_argument,  ///< the caller's value, name, shape or type does not fit
-  malformed,         ///< the bytes of a model contradict themselves or their format
-  unsupported,       ///< valid, but Moka cannot do it; the message names the feature
-  not_found,         ///< a file, function, feature or weight that does not exist
-  io,                ///< the operating system reported a failure
-  out_of_budget,     ///< would exceed the memory budget of the load options
-  data,              ///< a value in a prediction violates a rule of the operation
-  internal,          ///< a bug in Moka
-  device_lost,       ///< a device failed during a computation
+  invalid_argument,   ///< the caller's value, name, shape or type does not fit
+  malformed,          ///< the bytes of a model contradict themselves or their format
+  unsupported,        ///< valid, but Moka cannot do it; the message names the feature
+  not_found,          ///< a file, function, feature or weight that does not exist
+  io,                 ///< the operating system reported a failure
+  out_of_budget,      ///< would exceed the memory budget of the load options
+  data,               ///< a value in a prediction violates a rule of the operation
+  internal,           ///< a bug in Moka
+  device_lost,        ///< a device failed during a computation
+  cancelled,          ///< the caller asked to stop
+  deadline_exceeded,  ///< it was not done at the time that the caller gave
 };
 
 std::string_view to_string(ErrorCode code);

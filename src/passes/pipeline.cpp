@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/watch.h"
 #include "ir/verifier.h"
 #include "passes/pass.h"
 
@@ -53,14 +54,18 @@ Status run_pass(ir::Function& function, std::string_view name, const ir::OpTable
 Status run_pipeline(ir::Program& program, const ir::OpTable& table, const PipelineOptions& options,
                     std::vector<Remark>& remarks) {
   MOKA_TRY(ir::verify(program));
+  size_t done = 0;
+  const size_t total = std::size(kOrder) * program.functions.size();
   for (const auto& f : program.functions) {
     for (std::string_view name : kOrder) {
       bool wanted = name == "widen_float16" ? options.widen_float16 : options.optimize;
       if (!wanted) continue;
+      MOKA_TRY(Watch::at("passes", done++, total));
       MOKA_TRY(run_pass(*f, name, table, remarks));
       MOKA_TRY(run_pass(*f, "remove_dead_code", table, remarks));
     }
   }
+  MOKA_TRY(Watch::at("passes", total, total));
   return MOKA_TRY_IN(ir::verify(program), "after the passes"), Status{};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/watch.h"
 #include "ir/fixed.h"
 #include "plan/call_args.h"
 #include "plan/plan.h"
@@ -108,7 +109,10 @@ class Claimer {
   }
 
   Result<Claims> run() {
-    for (const ResolvedOp& op : resolved_.ops) claims_.ops.push_back(MOKA_TRY(claim(op)));
+    for (const ResolvedOp& op : resolved_.ops) {
+      MOKA_TRY(Watch::at("plan", claims_.ops.size(), resolved_.ops.size()));
+      claims_.ops.push_back(MOKA_TRY(claim(op)));
+    }
     return std::move(claims_);
   }
 

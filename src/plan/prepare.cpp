@@ -1,11 +1,14 @@
 #include "plan/prepare.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/file_reader.h"
 #include "base/memory.h"
+#include "base/watch.h"
 #include "kernel/fault.h"
 #include "kernel/memory.h"
 #include "kernel/parallel.h"
@@ -106,9 +109,18 @@ Status prepare(Preparation& p, Context context) {
 Status prepare_all(std::vector<Preparation>& all, const PlanOptions& options) {
   std::vector<Status> results(all.size());
   FileReader reader;
+  const Watch* const watch = Watch::current();
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<size_t> done{0};
   kernel::parallel_for(options.threads, static_cast<int64_t>(all.size()), [&](int64_t i, int) {
+    Status& result = results[static_cast<size_t>(i)];
+    if (std::this_thread::get_id() == caller)
+      result = Watch::at("pack", done, all.size());
+    else if (watch != nullptr)
+      result = watch->stop().check();
     Preparation& p = all[static_cast<size_t>(i)];
-    results[static_cast<size_t>(i)] = prepare(p, Context(p, options, &reader, true));
+    if (result.ok()) result = prepare(p, Context(p, options, &reader, true));
+    done++;
   });
   for (Status& s : results) MOKA_TRY(std::move(s));
   return {};

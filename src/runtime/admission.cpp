@@ -3,21 +3,28 @@
 #include <algorithm>
 
 #include "base/processors.h"
+#include "base/wait.h"
 #include "runtime/sessions.h"
 
 namespace moka::runtime {
 
-void Turns::take(const void* model) {
+Status Turns::take(const void* model, const Stop* stop) {
   std::unique_lock lock(mutex_);
   if (free_ > 0) {
     free_--;
-    return;
+    return {};
   }
   const trace::Span span(trace::Lane::activity, "wait for a turn");
   const trace::Counted waits(trace::Counter::queue);
   Waiting self;
   waiting_[model].push_back(&self);
-  self.called.wait(lock, [&] { return self.is_called; });
+  Status waited = wait(self.called, lock, stop, [&] { return self.is_called; });
+  if (!waited.ok()) {
+    auto all = waiting_.find(model);
+    std::erase(all->second, &self);
+    if (all->second.empty()) waiting_.erase(all);
+  }
+  return waited;
 }
 
 void Turns::give_back() {
@@ -106,16 +113,16 @@ Admission::~Admission() {
   all_.changed_.notify_all();
 }
 
-void Admission::wait_for_turn() {
+Status Admission::wait_for_turn(const Stop* stop) {
   std::unique_lock lock(all_.mutex_);
-  all_.changed_.wait(lock, [&] { return all_.waiting_.empty() || all_.waiting_.front() == this; });
+  return wait(all_.changed_, lock, stop, [&] { return all_.waiting_.empty() || all_.waiting_.front() == this; });
 }
 
-bool Admission::wait_for_end(uint64_t seen) {
+Result<bool> Admission::wait_for_end(uint64_t seen, const Stop* stop) {
   std::unique_lock lock(all_.mutex_);
   if (!is_waiting_) all_.waiting_.push_back(this);
   is_waiting_ = true;
-  all_.changed_.wait(lock, [&] { return all_.running_ == 0 || all_.ended_count_ != seen; });
+  MOKA_TRY(wait(all_.changed_, lock, stop, [&] { return all_.running_ == 0 || all_.ended_count_ != seen; }));
   return all_.ended_count_ != seen;
 }
 

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <set>
 
+#include "base/stop.h"
+
 namespace moka::kernel {
 class Device;
 }
@@ -22,8 +24,8 @@ class Admission;
 class Turns {
  public:
   explicit Turns(int most) : free_(most) {}
-  /// Waits for a turn. `model`: tells models apart.
-  void take(const void* model);
+  /// Waits for a turn. `model`: tells models apart. Errors: those of `stop`, without a turn.
+  Status take(const void* model, const Stop* stop = nullptr);
   void give_back();
   size_t count_waiting() const;
   /// The turns of a device, for all models: as many as there are processors, two at least.
@@ -75,11 +77,11 @@ class Admission {
   Admission(const Admission&) = delete;
   /// Ends the request: the session has its memory, or gives up.
   ~Admission();
-  /// Waits until no queued request precedes this one.
-  void wait_for_turn();
+  /// Waits until no queued request precedes this one. Errors: those of `stop`.
+  Status wait_for_turn(const Stop* stop);
   /// Queues the request and waits until more than `seen` sessions have ended (DeviceSessions::count_ended). False: no
-  /// session is running, so none can end.
-  bool wait_for_end(uint64_t seen);
+  /// session is running, so none can end. Errors: those of `stop`.
+  Result<bool> wait_for_end(uint64_t seen, const Stop* stop);
 
  private:
   DeviceSessions& all_;

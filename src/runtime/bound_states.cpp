@@ -6,14 +6,30 @@
 
 namespace moka::runtime {
 
-Status BoundStates::bind(std::string_view name, StateValue& value, Frame& frame, size_t input, bool keep) {
+namespace {
+
+bool is_one_submission(const plan::Sequence& sequence) {
+  return sequence.regions.size() == 1 && sequence.is_complete() &&
+         std::none_of(sequence.steps.begin(), sequence.steps.end(), [](const plan::Step& step) {
+           return std::holds_alternative<plan::Cond>(step) || std::holds_alternative<plan::Loop>(step);
+         });
+}
+
+}  // namespace
+
+Status BoundStates::bind(std::string_view name, StateValue& value, Frame& frame, size_t input, Ends ends) {
   if (const kernel::Device* device = frame.device_of_input(input)) {
+    if (ends.by_stop && is_one_submission(frame.plan().sequence))
+      frame.keep_running_once_submitted();
+    else if (ends.by_stop)
+      MOKA_TRY_IN(value.read(), cat("state '", name, "'"));
     frame.set_state(input, MOKA_TRY_IN(value.on_device(*device), cat("state '", name, "'")));
     on_devices_.emplace_back(&value, device);
     return {};
   }
   ir::Tensor& host = *MOKA_TRY_IN(value.write(), cat("state '", name, "'"));
-  if (keep && std::none_of(before_.begin(), before_.end(), [&](const auto& b) { return b.first == &value; })) {
+  if ((ends.by_replay || ends.by_stop) &&
+      std::none_of(before_.begin(), before_.end(), [&](const auto& b) { return b.first == &value; })) {
     before_.emplace_back(&value, MOKA_TRY(ir::Tensor::copy_of(host.view())));
   }
   frame.set_state(input, host.mutable_data());

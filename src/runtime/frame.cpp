@@ -62,12 +62,20 @@ Status Frame::run_plan() {
   return {};
 }
 
+Status Frame::check_stop() {
+  if (context_.stop == nullptr || (keeps_running_ && has_submitted_)) return {};
+  return context_.stop->check();
+}
+
 Status Frame::run_steps() {
   for (size_t s = 0; s < steps_.size();) {
     const size_t end = std::max(team_ends_[s], s + 1);
     Status status;
     auto steps = [&] {
-      while (s < end && status.ok()) status = run_step(s++);
+      while (s < end && status.ok()) {
+        status = check_stop();
+        if (status.ok()) status = run_step(s++);
+      }
     };
     if (team_ends_[s] > 0)
       kernel::parallel_region(threads_of(sequence_.steps[s]), steps);

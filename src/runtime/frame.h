@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/stop.h"
 #include "ir/evaluate.h"
 #include "kernel/memory.h"
 #include "kernel/pixels.h"
@@ -33,6 +34,7 @@ struct ExecContext {
   TraceSink* trace = nullptr;
   bool is_recorded = false;  ///< whether the prediction goes into the trace that is being written
   bool is_timed() const { return trace != nullptr || is_recorded; }
+  const Stop* stop = nullptr;  ///< is checked before each step; may be null
   // Only for recorded predictions:
   const kernel::Device* stretch = nullptr;  ///< device of the steps that run now, outside of blocks
   int depth = 0;                            ///< nesting depth of blocks
@@ -76,6 +78,8 @@ class Frame {
   bool takes_planes(size_t i) const;
   /// The picture has the planned size, and its pixels stay valid until run ends.
   void set_pixels(size_t i, const kernel::Pixels& pixels);
+  /// A state in the memory of a device has no copy: once a region has been submitted, the run goes on to its end.
+  void keep_running_once_submitted() { keeps_running_ = true; }
   /// Whether the last run has started anything on a device.
   bool has_submitted() const { return has_submitted_; }
   /// The type and shape of block output `i` if the caller may choose its memory (place_output). Null if another value
@@ -133,6 +137,7 @@ class Frame {
   void* object_data(const ir::Type& type, Object& object);
   Status run_steps();
   Status run_step(size_t s);
+  Status check_stop();
   Status run_timed(size_t s);
   Status compute(size_t s);
   /// For the trace that is being written (frame_trace.cpp).
@@ -188,7 +193,7 @@ class Frame {
   std::vector<bool> running_;                                     ///< per region
   std::vector<std::shared_ptr<kernel::Buffer>> states_;           ///< by block input, of states on devices
   std::vector<kernel::Pixels> pixels_;                            ///< parallel to Sequence::pixels
-  bool has_submitted_ = false;
+  bool has_submitted_ = false, keeps_running_ = false;
   std::vector<size_t> team_ends_;  ///< by step: end of the steps that reuse the threads of this step, or 0
   StepData pending_;
   struct Patch {

@@ -38,6 +38,7 @@ Status Frame::run_block(const plan::Control& step, Frame& block) {
 
 Result<bool> Frame::continues(const plan::Loop& step, Frame& test, int64_t iterations) {
   MOKA_TRY(run_block(step, test));
+  MOKA_TRY(check_stop());
   if (ir::load_i64(test.output(0), 0) == 0) return false;
   if (iterations >= context_.loop_limit)
     return locate(

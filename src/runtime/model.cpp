@@ -267,10 +267,9 @@ std::vector<const kernel::Device*> Model::devices_of(const plan::Plan& plan, uin
   return out;
 }
 
-Result<std::unique_ptr<Session>> Model::acquire_for(const Setting& setting, const std::vector<ir::Type>& inputs,
-                                                    bool observed) const {
-  auto plan = MOKA_TRY(plan_for(setting, inputs));
-  if (auto session = sessions_.take(*plan)) {
+Result<std::unique_ptr<Session>> Model::acquire_for(const Setting& setting, const PredictionRequest& request) const {
+  auto plan = MOKA_TRY(plan_for(setting, request.types));
+  if (auto session = MOKA_TRY(sessions_.take(*plan, request.stop))) {
     if (!session->devices.empty()) DeviceSessions::shared().started();
     return session;
   }
@@ -284,18 +283,22 @@ Result<std::unique_ptr<Session>> Model::acquire_for(const Setting& setting, cons
     }
   }
   sessions_.keep_only(plans);
-  auto s = std::make_unique<Session>(plan, inputs.size());
+  auto s = std::make_unique<Session>(plan, request.types.size());
   s->context.options = &setting.options;
   s->context.loop_limit = options_.loop_limit;
   s->context.random.state = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
   s->without = setting.without;
-  s->observed = observed;
+  s->observed = request.is_observed;
   s->devices = devices_of(*plan, setting.without);
   const bool on_devices = !s->devices.empty();
   Admission admission(DeviceSessions::shared());
   for (;;) {
     // A nested prediction must not wait for the outer one.
-    if (on_devices && !runs_here) admission.wait_for_turn();
+    if (on_devices && !runs_here)
+      if (Status waited = admission.wait_for_turn(request.stop); !waited.ok()) {
+        sessions_.give_up(*plan);
+        return std::move(waited).error();
+      }
     const uint64_t ended = DeviceSessions::shared().count_ended();
     auto frame = [&] {
       const trace::Span span(trace::Lane::activity, "make session");
@@ -308,16 +311,21 @@ Result<std::unique_ptr<Session>> Model::acquire_for(const Setting& setting, cons
     }
     const bool is_full = on_devices && frame.error().code() == ErrorCode::out_of_budget;
     if (is_full && DeviceSessions::shared().drop_idle()) continue;
-    if (is_full && !runs_here && admission.wait_for_end(ended)) continue;
+    Error error = std::move(frame).error();
+    if (is_full && !runs_here) {
+      const Result<bool> has_ended = admission.wait_for_end(ended, request.stop);
+      if (has_ended.ok() && *has_ended) continue;
+      if (!has_ended.ok()) error = fail(has_ended.error().code(), has_ended.error().message());
+    }
     sessions_.give_up(*plan);
-    return std::move(frame).error();
+    return error;
   }
 }
 
 Result<std::unique_ptr<Session>> Model::acquire_without(uint32_t without, std::vector<std::string> faults,
-                                                        const std::vector<ir::Type>& inputs, bool observed) const {
+                                                        const PredictionRequest& request) const {
   for (;;) {
-    auto session = acquire_for(setting(without, observed), inputs, observed);
+    auto session = acquire_for(setting(without, request.is_observed), request);
     if (!session.ok()) {
       if (without == all_devices() || !is_fault(session.error())) return session;
       const uint32_t next = without_also(without, session.error());
@@ -340,19 +348,18 @@ Result<std::unique_ptr<Session>> Model::acquire_without(uint32_t without, std::v
   }
 }
 
-Result<std::unique_ptr<Session>> Model::acquire(const std::vector<ir::Type>& inputs, bool observed) const {
-  return acquire_without(lost_, {}, inputs, observed);
+Result<std::unique_ptr<Session>> Model::acquire(const PredictionRequest& request) const {
+  return acquire_without(lost_, {}, request);
 }
 
 Result<std::unique_ptr<Session>> Model::acquire_instead(std::unique_ptr<Session> failed,
-                                                        const std::vector<ir::Type>& inputs, const Error& error) const {
+                                                        const PredictionRequest& request, const Error& error) const {
   const uint32_t before = failed->without, without = without_also(before, error);
-  const bool observed = failed->observed;
   std::vector<std::string> faults = std::move(failed->faults);
   faults.push_back(error.to_string());
   discard(std::move(failed));
   if (error.code() == ErrorCode::device_lost) give_up(without & ~before, error);
-  return acquire_without(without, std::move(faults), inputs, observed);
+  return acquire_without(without, std::move(faults), request);
 }
 
 Status Model::run(Session& session) const {
@@ -369,9 +376,14 @@ Status Model::run(Session& session) const {
   if (!waits) return run_frame();
   runs_here = true;
   // All models list devices in the same order, so two that wait for each other's device cannot deadlock.
-  for (const kernel::Device* d : session.devices) Turns::of(*d).take(this);
-  Status status = run_frame();
-  for (const kernel::Device* d : session.devices) Turns::of(*d).give_back();
+  Status status;
+  size_t taken = 0;
+  while (taken < session.devices.size() && status.ok()) {
+    status = Turns::of(*session.devices[taken]).take(this, session.context.stop);
+    if (status.ok()) taken++;
+  }
+  if (status.ok()) status = run_frame();
+  for (size_t i = 0; i < taken; i++) Turns::of(*session.devices[i]).give_back();
   runs_here = false;
   return status;
 }

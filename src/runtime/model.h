@@ -101,15 +101,14 @@ class Model {
   };
   const Setting& setting(uint32_t without, bool observed) const;
   Result<std::shared_ptr<const plan::Plan>> plan_for(const Setting& setting, const std::vector<ir::Type>& inputs) const;
-  Result<std::unique_ptr<Session>> acquire_for(const Setting& setting, const std::vector<ir::Type>& inputs,
-                                               bool observed) const;
-  /// A session for these types of the function's inputs. `observed`: results on devices are also copied to the host.
-  Result<std::unique_ptr<Session>> acquire(const std::vector<ir::Type>& inputs, bool observed) const;
+  Result<std::unique_ptr<Session>> acquire_for(const Setting& setting, const PredictionRequest& request) const;
+  /// A session for the types of the function's inputs. Errors: also those of the request's stop.
+  Result<std::unique_ptr<Session>> acquire(const PredictionRequest& request) const;
   /// As acquire, but for devices that the caller knows to have failed in this prediction, and how.
   Result<std::unique_ptr<Session>> acquire_without(uint32_t without, std::vector<std::string> faults,
-                                                   const std::vector<ir::Type>& inputs, bool observed) const;
+                                                   const PredictionRequest& request) const;
   /// Discards a session that failed, and returns one without the device that failed.
-  Result<std::unique_ptr<Session>> acquire_instead(std::unique_ptr<Session> failed, const std::vector<ir::Type>& inputs,
+  Result<std::unique_ptr<Session>> acquire_instead(std::unique_ptr<Session> failed, const PredictionRequest& request,
                                                    const Error& error) const;
   /// Gives the session its inputs and runs it.
   Status compute(const PredictionRequest& request, BoundStates& states, Session& session) const;

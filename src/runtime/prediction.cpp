@@ -126,7 +126,7 @@ Status Model::compute(const PredictionRequest& request, BoundStates& states, Ses
   for (size_t i = 0; i < request.inputs.size(); i++) {
     const std::string& name = feature(i).name;
     if (StateValue* const* state = std::get_if<StateValue*>(&request.inputs[i]))
-      MOKA_TRY(states.bind(name, **state, *s.frame, i, may_replay));
+      MOKA_TRY(states.bind(name, **state, *s.frame, i, {may_replay, request.stop != nullptr}));
     else
       MOKA_TRY(bind_input(request.inputs[i], request.types[i], name, i, s));
   }
@@ -134,13 +134,14 @@ Status Model::compute(const PredictionRequest& request, BoundStates& states, Ses
     MOKA_TRY(place_output(request.outputs[i], function().outputs[i], request.takes_described_shapes, i, s));
   s.context.trace = request.trace;
   s.context.is_recorded = request.is_recorded;
+  s.context.stop = request.stop;
   return run(s);
 }
 
 Prediction Model::predict(const PredictionRequest& request) const {
   Prediction out(*this, request.takes_described_shapes);
   BoundStates states;
-  for (auto session = acquire(request.types, request.is_observed);;) {
+  for (auto session = acquire(request);;) {
     if (!session.ok()) {
       out.status_ = std::move(session).error();
       return out;
@@ -158,7 +159,7 @@ Prediction Model::predict(const PredictionRequest& request) const {
       return out;
     }
     if (request.trace != nullptr) request.trace->restart();
-    session = acquire_instead(std::move(*session), request.types, status.error());
+    session = acquire_instead(std::move(*session), request, status.error());
   }
 }
 

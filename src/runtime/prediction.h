@@ -48,6 +48,8 @@ struct PredictionRequest {
   bool is_recorded = false;    ///< goes into the trace that is being written
   TraceSink* trace = nullptr;  ///< receives the steps
   bool is_observed = false;    ///< `trace` also receives the values that devices compute
+  /// Ends it between steps. The states are then as they were before. May be null.
+  const Stop* stop = nullptr;
 };
 
 /// A prediction that has ended. Its outputs are valid while it exists, which its model outlives.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/processors.h"
+#include "base/wait.h"
 
 namespace moka::runtime {
 
@@ -29,7 +30,7 @@ void SessionPool::shrink(size_t bytes, size_t count, Sessions& dropped) {
   idle_.erase(idle_.begin(), idle_.begin() + static_cast<std::ptrdiff_t>(drop));
 }
 
-std::unique_ptr<Session> SessionPool::take(const plan::Plan& plan) {
+Result<std::unique_ptr<Session>> SessionPool::take(const plan::Plan& plan, const Stop* stop) {
   const size_t needed = plan.memory.arena_bytes;
   std::unique_ptr<Session> session;
   Sessions dropped;
@@ -46,7 +47,8 @@ std::unique_ptr<Session> SessionPool::take(const plan::Plan& plan) {
     if (used_here > 0 || used_ < static_cast<size_t>(processors()) || used_bytes_ + needed <= limit_) break;
     const trace::Span span(trace::Lane::activity, "wait for memory");
     const trace::Counted waits(trace::Counter::queue);
-    released_.wait(lock);
+    bool is_first = true;
+    MOKA_TRY(wait(released_, lock, stop, [&] { return !std::exchange(is_first, false); }));
   }
   used_++;
   used_here++;

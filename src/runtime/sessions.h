@@ -46,8 +46,8 @@ class SessionPool {
   SessionPool(size_t limit, size_t most_idle) : limit_(limit), most_idle_(most_idle) { idle_.reserve(most_idle + 1); }
 
   /// A session that was kept for `plan`; null: the caller makes one, for which there is room now, or gives up.
-  /// Allocates nothing.
-  std::unique_ptr<Session> take(const plan::Plan& plan);
+  /// Allocates nothing. Errors: those of `stop`, while it waits.
+  Result<std::unique_ptr<Session>> take(const plan::Plan& plan, const Stop* stop = nullptr);
   void give_up(const plan::Plan& plan);
   /// A session that was taken or made, on the thread that took it.
   void give_back(std::unique_ptr<Session> session);

@@ -19,11 +19,11 @@ TEST(Turns, ModelsGoInTurnAndAModelInItsOrder) {
   const int a = 0, b = 0;
   std::mutex mutex;
   std::string order;
-  turns.take(&a);
+  EXPECT_TRUE(turns.take(&a).ok());
   std::vector<std::thread> threads;
   const auto wait = [&](const void* model, char name) {
     threads.emplace_back([&, model, name] {
-      turns.take(model);
+      EXPECT_TRUE(turns.take(model).ok());
       {
         std::lock_guard lock(mutex);
         order += name;
@@ -51,7 +51,7 @@ TEST(Turns, AsManyAsThereAre) {
   for (int t = 0; t < 8; t++)
     threads.emplace_back([&] {
       for (int n = 0; n < 50; n++) {
-        turns.take(&turns);
+        EXPECT_TRUE(turns.take(&turns).ok());
         const int count = ++now;
         for (int seen = most; seen < count && !most.compare_exchange_weak(seen, count);) {
         }
@@ -63,16 +63,33 @@ TEST(Turns, AsManyAsThereAre) {
   EXPECT_LE(most, 3);
 }
 
+TEST(Turns, AStopEndsTheWaiting) {
+  Turns turns(1);
+  const int a = 0, b = 0;
+  EXPECT_TRUE(turns.take(&a).ok());
+  std::stop_source source;
+  const Stop by_request(source.get_token(), {}), by_time({}, Stop::Clock::now() + 5ms);
+  EXPECT_EQ(turns.take(&b, &by_time).error().code(), ErrorCode::deadline_exceeded);
+  std::thread asking([&] { source.request_stop(); });
+  EXPECT_EQ(turns.take(&b, &by_request).error().code(), ErrorCode::cancelled);
+  asking.join();
+  EXPECT_EQ(turns.count_waiting(), 0u);
+  turns.give_back();
+  EXPECT_TRUE(turns.take(&b).ok());
+}
+
 TEST(Admission, WaitEndsWhenOneEndsOrNoneRuns) {
   DeviceSessions sessions;
-  EXPECT_FALSE(Admission(sessions).wait_for_end(sessions.count_ended()));
+  EXPECT_FALSE(*Admission(sessions).wait_for_end(sessions.count_ended(), nullptr));
   sessions.started();
   const uint64_t seen = sessions.count_ended();
   std::thread ender([&] {
     std::this_thread::sleep_for(20ms);
     sessions.ended();
   });
-  EXPECT_TRUE(Admission(sessions).wait_for_end(seen));
+  const Stop stop({}, Stop::Clock::now());
+  EXPECT_EQ(Admission(sessions).wait_for_end(seen, &stop).error().code(), ErrorCode::deadline_exceeded);
+  EXPECT_TRUE(*Admission(sessions).wait_for_end(seen, nullptr));
   ender.join();
   EXPECT_FALSE(sessions.is_anyone_waiting());
 }
@@ -89,9 +106,9 @@ TEST(Admission, NewSessionsComeBehindThoseThatWait) {
   const uint64_t seen = sessions.count_ended();
   std::thread large([&] {
     Admission admission(sessions);
-    admission.wait_for_turn();
-    EXPECT_TRUE(admission.wait_for_end(seen));
-    admission.wait_for_turn();
+    EXPECT_TRUE(admission.wait_for_turn(nullptr).ok());
+    EXPECT_TRUE(*admission.wait_for_end(seen, nullptr));
+    EXPECT_TRUE(admission.wait_for_turn(nullptr).ok());
     note('1');
   });
   while (!sessions.is_anyone_waiting()) std::this_thread::yield();
@@ -99,7 +116,7 @@ TEST(Admission, NewSessionsComeBehindThoseThatWait) {
   for (int t = 0; t < 3; t++)
     small.emplace_back([&] {
       Admission admission(sessions);
-      admission.wait_for_turn();
+      EXPECT_TRUE(admission.wait_for_turn(nullptr).ok());
       note('2');
     });
   std::this_thread::sleep_for(20ms);

@@ -22,7 +22,7 @@ std::shared_ptr<const plan::Plan> plan_of(size_t bytes) {
 
 /// The session that a prediction would use: an idle one of the plan, or a new one with the memory that the plan needs.
 std::unique_ptr<Session> session_of(SessionPool& pool, const std::shared_ptr<const plan::Plan>& plan) {
-  auto session = pool.take(*plan);
+  auto session = std::move(*pool.take(*plan));
   if (session == nullptr) {
     session = std::make_unique<Session>(plan, 1);
     session->staging[0].resize(plan->memory.arena_bytes);

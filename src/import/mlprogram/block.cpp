@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/watch.h"
 #include "format/model_file.h"
 #include "format/proto/mil.pb.h"
 #include "import/mlprogram/value.h"
@@ -189,7 +190,10 @@ class OpImporter {
 
 Result<std::vector<Value*>> import_block(const mil::Block& block, const ProgramSource& source, Builder& builder,
                                          Scope& scope, int depth) {
+  int done = 0;
   for (const auto& op : block.operations()) {
+    if (depth == 0)
+      MOKA_TRY(Watch::at("import", static_cast<size_t>(done++), static_cast<size_t>(block.operations_size())));
     const std::string_view output = op.outputs_size() > 0 ? std::string_view(op.outputs(0).name()) : std::string_view();
     MOKA_TRY_IN(OpImporter(op, source, builder, scope, depth).run(), cat("operation '", output, "' (", op.type(), ")"));
   }

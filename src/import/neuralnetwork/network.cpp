@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/watch.h"
+
 namespace moka::import::nn {
 
 bool Blob::is_ranked() const {
@@ -141,7 +143,11 @@ Result<Blob> Network::blob(Value* v, Form form, std::vector<Dim> lead) {
 }
 
 Status Network::add(const google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>& layers) {
-  for (const auto& layer : layers) MOKA_TRY(add(layer));
+  int done = 0;
+  for (const auto& layer : layers) {
+    MOKA_TRY(Watch::at("import", static_cast<size_t>(done++), static_cast<size_t>(layers.size())));
+    MOKA_TRY(add(layer));
+  }
   return {};
 }
 

@@ -36,6 +36,9 @@ struct MOKA_EXPORT UpdateExamples {
   /// Returns an example. Called on the thread of UpdateTask::run, again for each epoch unless the example is kept in
   /// memory. May throw.
   std::function<Features(size_t index)> read;
+  /// Returns what is in memory of an example, such as its label, without those values that take time to read. If it is
+  /// given, UpdateTask::run looks at it for all examples before it changes a weight. May throw.
+  std::function<Features(size_t index)> known;
 
   UpdateExamples() = default;
   UpdateExamples(size_t count, std::function<Features(size_t index)> read) : count(count), read(std::move(read)) {}
@@ -89,9 +92,10 @@ class MOKA_EXPORT UpdateTask {
   UpdateTask(const std::string& path, UpdateExamples examples, UpdateOptions options = {});
   UpdateTask(const ModelSource& model, UpdateExamples examples, UpdateOptions options = {});
 
-  /// Trains, and returns the new model. After cancel it returns the model as it is then, and another call goes on.
-  /// Throws invalid_argument (an example that does not fit, which is named; the task is running already), data (a
-  /// number that is not finite, a loss that diverges), and what predictions throw.
+  /// Trains, and returns the new model. Looks at UpdateExamples::known of all examples before. After cancel it returns
+  /// the model as it is then, and another call goes on. Throws invalid_argument (an example that does not fit, which is
+  /// named; the task is running already), data (a number that is not finite, a loss that diverges), and what
+  /// predictions throw.
   UpdateContext run();
   /// In a handler, or while the task is not running: changes parameters from the next mini-batch on. Throws
   /// invalid_argument.

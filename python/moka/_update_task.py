@@ -112,16 +112,16 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _reader(rows: Rows) -> Tuple[int, Callable[[int], Any]]:
-    """The number of examples, and what gives the dict of one."""
+def _reader(rows: Rows) -> Tuple[int, Callable[[int], Any], bool]:
+    """The number of examples, what gives the dict of one, and whether all dicts are in memory."""
     table = _arrays.as_columns(rows, []) if _arrays._is_of(rows, "pandas") or _arrays._is_of(rows, "pyarrow") else None
     if table is not None:
-        return _columns(table)
+        return (*_columns(table), True)
     if isinstance(rows, AnyMapping):
-        return _columns(rows)
+        return (*_columns(rows), all(isinstance(column, (list, tuple, np.ndarray)) for column in rows.values()))
     if isinstance(rows, (str, bytes)) or not hasattr(rows, "__len__") or not hasattr(rows, "__getitem__"):
         raise TypeError(f"rows: expected a list of dicts, a dict of columns, or a sequence of dicts, got {type(rows).__name__}")
-    return len(rows), lambda i: _arrays.as_inputs(rows[i])
+    return len(rows), lambda i: _arrays.as_inputs(rows[i]), isinstance(rows, (list, tuple))
 
 
 def _as_given(model: Any) -> Union[str, Source]:
@@ -157,7 +157,8 @@ class UpdateTask:
     coremltools; the bytes of an .mlmodel; a ModelAsset. It stays as it is.
     rows: the examples, with the training inputs of the model (Model.update_description.training_inputs): a list of dicts by name, a
     dict of columns (arrays whose first axis counts the rows, or lists), a table of pandas or Arrow, or any object with `__len__` and
-    `__getitem__`, which is asked for rows as they are needed. Values are those that Model.predict takes, files too.
+    `__getitem__`, which is asked for rows as they are needed. Values are those that Model.predict takes, files too. Labels, numbers and
+    arrays of lists, dicts and tables are looked at before the training begins, pictures and files when it reaches them.
     parameters: instead of the model's defaults, by Core ML's keys: "learningRate", "miniBatchSize", "momentum", "beta1", "beta2", "eps",
     "epochs", "shuffle", "seed", "numberOfNeighbors".
     progress: called with an UpdateContext when training begins, after each mini-batch and after each epoch. It may call `resume` and
@@ -186,7 +187,7 @@ class UpdateTask:
     ) -> None:
         if progress is not None and not callable(progress):
             raise TypeError(f"progress: expected a function, got {type(progress).__name__}")
-        count, self._read = _reader(rows)
+        count, self._read, self._in_memory = _reader(rows)
         self._progress = progress
         self._reading = _moka.Reading(resize or fit is not None, fit or "scaleFill", rate, pad)
         configuration = _configuration.usual()
@@ -212,7 +213,7 @@ class UpdateTask:
 
         Raises InvalidArgumentError and TypeError for an example that does not fit, which is named, DataError for a number that is not
         finite and for a loss that diverges, and what `rows` and `progress` raise."""
-        return UpdateContext(self._core.run(self._read, self._show, self._reading), self._names)
+        return UpdateContext(self._core.run(self._read, self._in_memory, self._show, self._reading), self._names)
 
     def resume(self, parameters: Parameters) -> None:
         """In a handler, or while the task is not running: changes parameters from the next mini-batch on. Raises InvalidArgumentError."""

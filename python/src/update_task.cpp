@@ -58,15 +58,16 @@ class Task {
     options.configuration = configuration;
     options.kept_bytes = kept_bytes;
     UpdateExamples examples(count, [task = out.get()](size_t i) { return task->read(i); });
+    examples.known = [task = out.get()](size_t i) { return task->known(i); };
     const Unlocked unlocked;
     out->task_ = std::make_unique<UpdateTask>(model, std::move(examples), std::move(options));
     return out;
   }
 
-  /// `read`: returns the dict of an example. `progress`: gets a context.
-  UpdateContext run(const nb::object& read, const nb::object& progress, const Reading& reading) {
+  /// `read`: returns the dict of an example. `in_memory`: it takes no time. `progress`: gets a context.
+  UpdateContext run(const nb::object& read, bool in_memory, const nb::object& progress, const Reading& reading) {
     if (run_ != nullptr) raise(ErrorKind::invalid_argument, "the task is running already");
-    const Run run{read, progress, reading};
+    const Run run{read, in_memory, progress, reading};
     struct Running {
       Task& task;
       ~Running() { task.run_ = nullptr; }
@@ -82,7 +83,9 @@ class Task {
 
  private:
   struct Run {
-    nb::object read, progress;
+    nb::object read;
+    bool in_memory;
+    nb::object progress;
     Reading reading;
   };
 
@@ -98,13 +101,31 @@ class Task {
     }
   }
 
-  Features read(size_t index) const {
+  /// The values of a row that are neither pictures nor in files.
+  nb::object known_of(const nb::object& row) const {
+    if (!nb::isinstance<nb::dict>(row)) return nb::dict();
+    nb::dict out;
+    for (const FeatureDescription& f : description().training_inputs) {
+      const nb::str name(f.name.c_str());
+      if (f.type == FeatureType::image || !nb::cast<nb::dict>(row).contains(name)) continue;
+      const nb::object value = row[name];
+      const bool is_text = nb::isinstance<nb::str>(value) || nb::isinstance<nb::bytes>(value);
+      if (!nb::hasattr(value, "__fspath__") && (!is_text || f.type == FeatureType::string)) out[name] = value;
+    }
+    return std::move(out);
+  }
+
+  Features read(size_t index) const { return features_of(index, false); }
+  Features known(size_t index) const { return run_->in_memory ? features_of(index, true) : Features(); }
+
+  Features features_of(size_t index, bool known_only) const {
     const nb::gil_scoped_acquire locked;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    const nb::object row = run_->read(index);
+    nb::object row = run_->read(index);
     const std::string place = "example " + std::to_string(index) + ": ";
     try {
       check_names(row);
+      if (known_only) row = known_of(row);
       Borrowed borrowed;
       Features out = to_features(row, description().training_inputs, borrowed, &run_->reading);
       copy_borrowed(out);

@@ -54,6 +54,18 @@ Result<ir::Tensor> class_of(std::string_view input, const FeatureValue* value, c
   return ir::Tensor::i32({static_cast<int32_t>(it - d.class_labels.begin())});
 }
 
+/// The first number that is not finite.
+std::optional<double> not_finite(const MultiArray& array) {
+  if (array.type() == DataType::float32 && array.is_contiguous()) {
+    const auto all = array.as<float>();
+    const auto it = std::find_if(all.begin(), all.end(), [](float v) { return !std::isfinite(v); });
+    return it == all.end() ? std::nullopt : std::optional<double>(*it);
+  }
+  for (int64_t i = 0; i < array.count(); i++)
+    if (const double v = array.at(i); !std::isfinite(v)) return v;
+  return std::nullopt;
+}
+
 }  // namespace
 
 Learner learner_of(const ModelSource& model, const std::vector<size_t>& stage,
@@ -78,6 +90,24 @@ Features with_computed(const Learner& learner, Features example) {
     for (auto& [name, value] : model.predict(inputs)) example[name] = value;
   }
   return example;
+}
+
+Status check_values(const Learner& learner, const runtime::Model& front, const import::UpdateDescription& update,
+                    const Features& example) {
+  for (const import::FeatureDescription& f : update.training_inputs) {
+    const FeatureValue* value = f.name == update.losses.at(0).training_input ? nullptr : example.find(f.name);
+    if (value == nullptr) continue;
+    std::optional<double> wrong;
+    if (const auto* array = std::get_if<MultiArray>(value)) wrong = not_finite(*array);
+    if (const auto* number = std::get_if<double>(value); number != nullptr && !std::isfinite(*number)) wrong = *number;
+    if (wrong) return fail(ErrorCode::data, "input '", f.name, "': expected finite numbers, got ", *wrong);
+  }
+  const auto inputs = front.ir().body().inputs();
+  for (size_t i = 0; i < inputs.size() && learner.before.empty(); i++)
+    if (const FeatureValue* value = example.find(front.feature(i).name);
+        value != nullptr && std::holds_alternative<MultiArray>(*value))
+      MOKA_TRY(given_type(front.feature(i), inputs[i]->type, value));
+  return {};
 }
 
 Status set_inputs(const runtime::Model& front, Features example, update::Example& to) {

@@ -20,6 +20,11 @@ Learner learner_of(const ModelSource& model, const std::vector<size_t>& stage, c
 /// An example with what the models before the learner compute from it.
 Features with_computed(const Learner& learner, Features example);
 
+/// Looks at the arrays and numbers of an example, of which some may be missing. Errors: those of predictions; data (a
+/// number that is not finite).
+Status check_values(const Learner& learner, const runtime::Model& front, const import::UpdateDescription& update,
+                    const Features& example);
+
 /// Sets `to` to what the front of a network takes. Errors: those of predictions.
 Status set_inputs(const runtime::Model& front, Features example, update::Example& to);
 

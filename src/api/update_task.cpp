@@ -32,6 +32,7 @@ std::string_view to_string(UpdateEvent event) {
 
 UpdateExamples::UpdateExamples(std::vector<Features> all) : count(all.size()) {
   read = [held = std::make_shared<std::vector<Features>>(std::move(all))](size_t index) { return held->at(index); };
+  known = read;
 }
 
 struct __attribute__((visibility("hidden"))) UpdateContext::Impl {
@@ -69,6 +70,8 @@ struct __attribute__((visibility("hidden"))) UpdateTask::Impl {
   UpdateContext run_neighbors();
   void change(const UpdateParameters& parameters);
   Status read(size_t index, update::Example& to) const;
+  void check_known();
+  Status check_known(size_t index, std::optional<int64_t>& target_size);
   UpdateContext context(UpdateEvent event, std::function<ModelSource()> source);
   void show(UpdateEvent event, std::function<ModelSource()> source);
   ModelSource current() const;
@@ -82,6 +85,7 @@ struct __attribute__((visibility("hidden"))) UpdateTask::Impl {
   api::Learner learner;
   Update own;  ///< of the learner
   bool label_is_target = false;
+  bool is_checked = false;                       ///< check_known() has looked at all examples
   std::unique_ptr<update::NetworkTask> network;  ///< null: a nearest-neighbors classifier
   update::Settings own_settings;
   trace::ModelId trace_model = 0;  ///< whose lanes the steps are on
@@ -172,6 +176,29 @@ Status UpdateTask::Impl::read(size_t index, update::Example& to) const {
   return api::set_inputs(network->learner().front(), api::with_computed(learner, std::move(example)), to);
 }
 
+Status UpdateTask::Impl::check_known(size_t index, std::optional<int64_t>& target_size) {
+  const Features example = examples.known(index);
+  MOKA_TRY(api::check_values(learner, network->learner().front(), own, example));
+  const import::LossLayer& loss = own.losses[0];
+  const FeatureValue* value = example.find(loss.training_input);
+  if (value == nullptr) return {};
+  const ir::Tensor target = MOKA_TRY(api::target_of(own, label_is_target, value, learner.description));
+  // Only the number of classes is the same for inputs of all sizes.
+  if (loss.kind == import::LossLayer::Kind::mean_squared_error) return {};
+  if (!target_size) target_size = unwrap(network->learner().target_size());  // names the first example
+  return network->learner().check_target(target, *target_size);
+}
+
+void UpdateTask::Impl::check_known() {
+  std::optional<int64_t> target_size;
+  for (size_t i = 0; examples.known && !is_checked && i < examples.count; i++) {
+    if (network->is_stopping()) return;
+    if (Status valid = check_known(i, target_size); !valid.ok())
+      unwrap(Status(std::move(valid).error().in(cat("example ", i))));
+  }
+  is_checked = true;
+}
+
 void UpdateTask::Impl::change(const UpdateParameters& parameters) {
   unwrap(update::change_settings(settings(), {parameters.begin(), parameters.end()}, own));
 }
@@ -225,6 +252,7 @@ UpdateContext UpdateTask::Impl::run_network() {
     show(static_cast<UpdateEvent>(event), [this] { return current(); });
     return {};
   };
+  check_known();
   unwrap(network->run(progress));
   UpdateContext out = context(UpdateEvent::epoch_end, [trained = current()] { return trained; });
   out.is_cancelled = network->is_cancelled();

@@ -129,6 +129,18 @@ ir::Type with_rows(const ir::Type& one, int axis, int64_t rows) {
 
 }  // namespace
 
+/// An example has one class.
+Status NetworkLearner::check_positions(const ir::Type& one) const {
+  const auto dims = one.shape().dims();
+  if (loss_.kind == import::LossLayer::Kind::mean_squared_error ||
+      std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d != 1; }) <= 1)
+    return {};
+  return fail(ErrorCode::unsupported, "loss '", loss_.name, "': categorical cross entropy compares one class with the ",
+              "probabilities of an example, and '", loss_.input, "' has several rows of them: expected one dimension ",
+              "that is not 1, got the shape ", one.shape(),
+              "; an LSTM that gives the output of its last step only gives one row");
+}
+
 Result<const NetworkLearner::Layout*> NetworkLearner::layout(const std::vector<ir::Type>& example, size_t rows) {
   for (const Layout& l : layouts_)
     if (l.rows == rows && l.inputs == example) return &l;
@@ -158,6 +170,7 @@ Result<const NetworkLearner::Layout*> NetworkLearner::layout(const std::vector<i
   const ir::Type of_all = MOKA_TRY(output_type(all));
   if (!axis || of_all != with_rows(of_one, *axis, n)) return no_axis(of_one);
   out.output = {of_all, *axis, of_one.shape()[*axis]};
+  MOKA_TRY(check_positions(of_one));
   layouts_.push_back(std::move(out));
   return &layouts_.back();
 }
@@ -224,33 +237,44 @@ Result<std::vector<std::shared_ptr<const NetworkLearner::Computed>>> NetworkLear
     kept_[examples[missing[i]]] = computed;
   }
   for (size_t i = 1; i < out.size(); i++)
-    if (out[i]->types != out[0]->types)
-      return fail(ErrorCode::data, "examples ", examples[0], " and ", examples[i],
-                  " of one mini-batch have inputs of different sizes, ", out[0]->types[0], " and ", out[i]->types[0],
-                  "; mini-batches of 1 take any");
+    for (size_t k = 0; k < out[0]->types.size(); k++)
+      if (out[i]->types[k] != out[0]->types[k])
+        return fail(ErrorCode::data, "example ", examples[i], ": input '", front_->feature(k).name, "': expected ",
+                    out[0]->types[k].shape(), ", the shape in example ", examples[0], " of the same mini-batch, got ",
+                    out[i]->types[k].shape(), "; mini-batches of 1 take any shape");
   return out;
+}
+
+Result<int64_t> NetworkLearner::target_size() {
+  const size_t first[] = {0};
+  const auto rows = MOKA_TRY(gather(first));
+  return MOKA_TRY(layout(rows[0]->types, 1))->output.type.shape().count();
+}
+
+Status NetworkLearner::check_target(const ir::Tensor& target, int64_t expected) const {
+  const auto refuse = [&](const auto&... text) {
+    return fail(ErrorCode::invalid_argument, "'", loss_.training_input, "': expected ", text...);
+  };
+  const int64_t count = target.count();
+  if (loss_.kind == import::LossLayer::Kind::mean_squared_error) {
+    if (count == expected) return {};
+    return refuse(expected, " numbers, which the loss compares with '", loss_.input, "', got ", count);
+  }
+  if (count != 1) return refuse("the index of a class, got ", count, " numbers");
+  if (target.as<int32_t>()[0] < expected) return {};
+  return refuse("a class from 0 to ", expected - 1, ", got ", target.as<int32_t>()[0]);
 }
 
 Result<ir::Tensor> NetworkLearner::targets(const Layout& layout, std::span<const size_t> examples,
                                            std::span<const std::shared_ptr<const Computed>> rows) const {
   std::vector<const ir::Tensor*> parts;
-  for (const auto& row : rows) parts.push_back(&row->target);
   const auto n = static_cast<int64_t>(rows.size());
   const Stacked& output = layout.output;
-  const int64_t expected = output.type.shape().count() / n;
-  const bool is_class = loss_.kind == import::LossLayer::Kind::categorical_cross_entropy;
-  for (size_t i = 0; i < parts.size(); i++) {
-    const auto refuse = [&](const auto&... text) {
-      return fail(ErrorCode::invalid_argument, "example ", examples[i], ": '", loss_.training_input, "': expected ",
-                  text...);
-    };
-    const int64_t count = parts[i]->count();
-    if (!is_class && count != expected)
-      return refuse(expected, " numbers, which the loss compares with '", loss_.input, "', got ", count);
-    if (is_class && count != 1) return refuse("the index of a class, got ", count, " numbers");
-    if (is_class && parts[i]->as<int32_t>()[0] >= expected)
-      return refuse("a class from 0 to ", expected - 1, ", got ", parts[i]->as<int32_t>()[0]);
+  for (size_t i = 0; i < rows.size(); i++) {
+    MOKA_TRY_IN(check_target(rows[i]->target, output.type.shape().count() / n), cat("example ", examples[i]));
+    parts.push_back(&rows[i]->target);
   }
+  const bool is_class = loss_.kind == import::LossLayer::Kind::categorical_cross_entropy;
   if (is_class) return stacked(ir::Type::tensor(ir::DType::int32, {n}), 0, 1, parts);
   return stacked(output.type, output.axis, output.count, parts);
 }

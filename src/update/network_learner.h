@@ -40,6 +40,11 @@ class NetworkLearner {
   /// One step for a mini-batch. Returns the loss before it. Errors: those of `read` and of predictions, which name the
   /// example; data (examples of different sizes); the weights are as before.
   Result<double> step(std::span<const size_t> examples, const training::Numbers& numbers);
+  /// How many numbers the loss reads of the first example, which is read for it: the number of classes for cross
+  /// entropy.
+  Result<int64_t> target_size();
+  /// Whether the loss can compare a target with so many numbers. Error invalid_argument.
+  Status check_target(const ir::Tensor& target, int64_t size) const;
   /// The current weights, by the names that UpdatableLayer has. Empty before the first step.
   const std::map<std::string, ir::Tensor>& parameters() const;
   /// What computes mini-batches like the last one; nullptr before the first.
@@ -65,6 +70,7 @@ class NetworkLearner {
       : file_(std::move(file)), options_(std::move(options)), read_(std::move(read)) {}
   Result<import::ImportedModel> import() const;
   Result<std::vector<ir::Type>> between_types(const std::vector<ir::Type>& example, int64_t rows) const;
+  Status check_positions(const ir::Type& output_of_one) const;
   Result<ir::Type> output_type(const std::vector<ir::Type>& between) const;
   Result<const Layout*> layout(const std::vector<ir::Type>& example, size_t rows);
   struct Computed {

@@ -38,7 +38,10 @@ class NetworkTask {
 
   /// Whether epochs are left because of cancel().
   bool is_cancelled() const { return stopped_; }
+  /// Whether cancel() was called for this run.
+  bool is_stopping() const { return cancelled_; }
   const NetworkLearner& learner() const { return *learner_; }
+  NetworkLearner& learner() { return *learner_; }
   const import::UpdateDescription& update() const { return update_; }
   const Metrics& metrics() const { return metrics_; }
   Settings& settings() { return settings_; }

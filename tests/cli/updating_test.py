@@ -1,6 +1,8 @@
 """moka update: examples of every kind, what it prints and writes, and refusals before it trains."""
 
+import base64
 import json
+import math
 import os
 import pty
 import re
@@ -8,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import unittest
+import zipfile
 from pathlib import Path
 
 from case import PROGRAM, Case, moka
@@ -108,8 +111,6 @@ class Updating(Case):
         self.assertNotIn("plot", answer)
 
     def test_forms_of_examples_give_the_same_weights(self):
-        import zipfile
-
         arrays = self.folder / "rows.npz"
         with zipfile.ZipFile(arrays, "w") as archive:
             for name, rows in (("x", inputs(12)), ("y_true", [target(x) for x in inputs(12)])):
@@ -234,9 +235,26 @@ class Updating(Case):
     def test_errors_in_training_name_the_row(self):
         out, data = self.folder / "new.mlmodel", self.folder / "rows.csv"
         data.write_text('x,y_true\n"1,2,3","1,2"\n"1,inf,3","1,2"\n')
-        self.assertRegex(self.ends(FILE, "update", self.plain, "--data", data, "-o", out).stderr, r"rows.csv: row 2: expected finite numbers, got inf")
+        self.assertRegex(self.ends(FILE, "update", self.plain, "--data", data, "-o", out).stderr, r"rows.csv: row 2: input 'x': expected finite numbers, got inf")
+        arrays = self.folder / "rows.npz"
+        for name, x, y in (("x", math.nan, 1), ("y_true", 1, math.inf)):
+            with zipfile.ZipFile(arrays, "w") as archive:
+                for key, shape, last in (("x", (12, 3), x), ("y_true", (12, 2), y)):
+                    write_npy(self.folder / f"{key}.npy", shape, [1] * (shape[0] * shape[1] - 1) + [last])
+                    archive.write(self.folder / f"{key}.npy", f"{key}.npy")
+            self.assertRegex(moka("update", self.plain, "--data", arrays, "-o", out).stderr,
+                             rf"^moka update: {arrays}: row 12: (input )?'{name}': expected finite numbers, got (nan|inf)\n$")
         data.write_text('x,y_true\n"1,2,3","1,2"\n"1,2,3","1e38,2"\n')
         self.assertIn("diverges", self.ends(FILE, "update", self.plain, "--data", data, "-o", out).stderr)
+        case = next(c for c in json.loads((ROOT / "tests/update/cases.json").read_text()) if c["name"] == "lstm")
+        lstm, sequences = self.folder / "lstm.mlmodel", self.folder / "sequences.jsonl"
+        lstm.write_bytes(base64.b64decode(case["model"]))
+        with sequences.open("w") as lines:
+            for steps in (5, 5, 4, 5):
+                lines.write(json.dumps({"x": [[[[[1]], [[2]], [[3]]]]] * steps, "label": "a"}) + "\n")
+        self.assertRegex(self.ends(FILE, "update", lstm, "--data", sequences, "-o", out).stderr,
+                         r"sequences.jsonl: line 3: input 'x': expected \[5, 1, 3, 1, 1\], the shape in .*sequences.jsonl: line 1 of the same "
+                         r"mini-batch, got \[4, 1, 3, 1, 1\]; mini-batches of 1 take any shape")
         broken = self.folder / "broken"
         shutil.copytree(DRAWINGS, broken)
         (broken / "wave/3.png").write_bytes(b"no picture")

@@ -527,8 +527,8 @@ def bad(column, value, rows=None):
         (bad("label", None), moka.InvalidArgumentError, "example 6: 'label'"),
         (bad("x", np.ones(5)), moka.InvalidArgumentError, "example 6: .*'x'.*6.*5"),
         (bad("x", "text"), TypeError, "example 6: input 'x'"),
-        (bad("x", np.full(6, np.nan)), moka.DataError, "example 6: expected finite numbers, got nan"),
-        (bad("x", np.full(6, np.inf)), moka.DataError, "example 6: expected finite numbers"),
+        (bad("x", np.full(6, np.nan)), moka.DataError, "example 6: input 'x': expected finite numbers, got nan"),
+        (bad("x", np.full(6, np.inf)), moka.DataError, "example 6: input 'x': expected finite numbers"),
         (bad("y", 1), moka.InvalidArgumentError, "example 6: 'y': not a training input of the model, which has 'x', 'label'"),
         ([{"x": np.ones(6)}], moka.InvalidArgumentError, "example 0: 'label': .*got nothing"),
         ([{"label": "ant"}], moka.InvalidArgumentError, "example 0: input 'x': expected .*, got nothing"),
@@ -536,8 +536,11 @@ def bad(column, value, rows=None):
     ],
 )
 def test_errors_name_the_example(rows, error, text):
+    begun = []
     with pytest.raises(error, match=text):
-        moka.UpdateTask(network(), rows).run()
+        moka.UpdateTask(network(), rows, progress=begun.append).run()
+    if len(rows) > 1 and not isinstance(rows[6]["x"], str):  # which may be a file
+        assert not begun
 
 
 def test_errors_of_what_is_given():

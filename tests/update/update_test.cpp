@@ -175,10 +175,17 @@ std::string error_of(const F& call) {
   return "no error";
 }
 
+/// The error of a run that finds it before the training begins.
+std::string error_before(const ModelSource& model, const std::vector<Features>& rows) {
+  UpdateOptions options = with_threads(1);
+  options.progress = [](const UpdateContext&) { ADD_FAILURE() << "the training began"; };
+  return error_of([&] { UpdateTask(model, rows, options).run(); });
+}
+
 std::string error_with(const json& c, size_t row, const std::string& name, const FeatureValue& value) {
   auto rows = rows_of(c);
   rows[row][name] = value;
-  return error_of([&] { UpdateTask(model_of(c), rows, with_threads(1)).run(); });
+  return error_before(model_of(c), rows);
 }
 
 TEST(UpdateTask, NamesTheExampleThatDoesNotFit) {
@@ -190,9 +197,14 @@ TEST(UpdateTask, NamesTheExampleThatDoesNotFit) {
   EXPECT_EQ(error_with(c, 2, "label", std::monostate{}).substr(0, 20), "example 2: 'label': ");
   EXPECT_EQ(error_with(c, 9, "x", MultiArray(DataType::float32, {1, 6, 5})).substr(0, 22), "example 9: input 'x': ");
   const std::vector<float> nan(36, NAN);
-  EXPECT_EQ(error_with(c, 5, "x", MultiArray::of(nan, {1, 6, 6})), "example 5: expected finite numbers, got nan");
+  EXPECT_EQ(error_with(c, 5, "x", MultiArray::of(nan, {1, 6, 6})),
+            "example 5: input 'x': expected finite numbers, got nan");
   const json& regression = case_of("regression");
-  EXPECT_EQ(error_with(regression, 1, "y_true", MultiArray(DataType::float32, {3})),
+  EXPECT_EQ(error_with(regression, 8, "y_true", MultiArray::of(std::vector<float>{1, INFINITY}, {2})),
+            "example 8: 'y_true': expected finite numbers, got inf");
+  auto rows = rows_of(regression);
+  rows[1]["y_true"] = MultiArray(DataType::float32, {3});
+  EXPECT_EQ(error_of([&] { UpdateTask(model_of(regression), rows, with_threads(1)).run(); }),
             "example 1: 'y_true': expected 2 numbers, which the loss compares with 'y', got 3");
   EXPECT_EQ(error_with(regression, 1, "y_true", MultiArray(DataType::float32, {2, 1})),
             "example 1: input 'y_true': expected MultiArray (Double 2), got shape 2 x 1");
@@ -215,6 +227,85 @@ TEST(UpdateTask, RefusesWhatItCannotTrain) {
   plain.set("isUpdatable", Message::Scalar(false));
   EXPECT_EQ(error_of([&] { UpdateTask(ModelSource(plain), rows_of(c)); }),
             "the model is not updatable; moka edit --updatable and moka.update.mark make it so");
+}
+
+/// A classifier whose examples have the index of their class instead of its label.
+ModelSource with_indices(const json& c) {
+  const Message model = model_of(c).specification().copy();
+  Message input = model.at("description").at("trainingInput", 1);
+  input.set("name", "p_true");
+  input.at("type")
+      .add("multiArrayType")
+      .set("shape", std::vector<Message::Scalar>{int64_t{1}})
+      .set("dataType", "INT32");
+  return ModelSource(model);
+}
+
+TEST(UpdateTask, LooksAtAllClassesFirst) {
+  const json& c = case_of("arrays");
+  std::vector<Features> rows = rows_of(c);
+  for (size_t i = 0; i < rows.size(); i++) {
+    Features indexed;
+    indexed["x"] = rows[i].at("x");
+    indexed["p_true"] = MultiArray::of(std::vector<float>{static_cast<float>(i % 3)}, {1});
+    rows[i] = std::move(indexed);
+  }
+  EXPECT_TRUE(std::isfinite(UpdateTask(with_indices(c), rows, with_threads(1)).run().metrics.loss));
+  const auto error = [&](float index) {
+    rows[9]["p_true"] = MultiArray::of(std::vector<float>{index}, {1});
+    return error_before(with_indices(c), rows);
+  };
+  EXPECT_EQ(error(3), "example 9: 'p_true': expected a class from 0 to 2, got 3");
+  EXPECT_EQ(error(-1), "example 9: 'p_true': expected the index of a class, got -1");
+  EXPECT_EQ(error(0.5), "example 9: 'p_true': expected the index of a class, got 0.5");
+  EXPECT_EQ(error(NAN), "example 9: 'p_true': expected the index of a class, got nan");
+}
+
+TEST(UpdateTask, ReadsEachExampleOnce) {
+  const json& c = case_of("arrays");
+  const auto rows = rows_of(c);
+  std::vector<int> read(rows.size()), looked(rows.size());
+  UpdateExamples examples(rows.size(), [&](size_t i) {
+    read[i]++;
+    return rows[i];
+  });
+  examples.known = [&](size_t i) {
+    looked[i]++;
+    Features label;
+    label["label"] = rows[i].at("label");
+    return label;
+  };
+  UpdateTask(model_of(c), examples, with_threads(1)).run();
+  EXPECT_EQ(read, std::vector<int>(rows.size(), 1));
+  EXPECT_EQ(looked, std::vector<int>(rows.size(), 1));
+}
+
+TEST(UpdateTask, NamesBothExamplesOfDifferentSizes) {
+  const json& c = case_of("lstm");
+  auto rows = rows_of(c);
+  const MultiArray& five = std::get<MultiArray>(rows[2].at("x"));
+  rows[2]["x"] = MultiArray::of(five.as<float>().first(12), {4, 1, 3, 1, 1});
+  EXPECT_EQ(error_of([&] { UpdateTask(model_of(c), rows, with_threads(1)).run(); }),
+            "example 2: input 'x': expected [5, 1, 3, 1, 1], the shape in example 0 of the same mini-batch, got "
+            "[4, 1, 3, 1, 1]; mini-batches of 1 take any shape");
+  UpdateOptions alone = with_threads(1);
+  alone.parameters["miniBatchSize"] = int64_t{1};
+  const Message model = model_of(c).specification().copy();
+  Message sgd = model.at("neuralNetworkClassifier").at("updateParams").at("optimizer").at("sgdOptimizer");
+  sgd.at("miniBatchSize").add("set").set("values", std::vector<Message::Scalar>{int64_t{1}, int64_t{4}});
+  EXPECT_TRUE(std::isfinite(UpdateTask(ModelSource(model), rows, alone).run().metrics.loss));
+}
+
+TEST(UpdateTask, RefusesClassesOfEveryStep) {
+  const json& c = case_of("lstm");
+  const Message model = model_of(c).specification().copy();
+  for (Message& layer : model.at("neuralNetworkClassifier").all("layers"))
+    if (layer.which("layer") == "uniDirectionalLSTM")
+      layer.at("uniDirectionalLSTM").at("params").set("sequenceOutput", Message::Scalar(true));
+  EXPECT_EQ(error_before(ModelSource(model), rows_of(c)),
+            "loss 'loss': categorical cross entropy compares one class with the probabilities of an example, and 'p' "
+            "has several rows of them: expected one dimension that is not 1, got the shape [5, 3]; an LSTM "
+            "that gives the output of its last step only gives one row");
 }
 
 TEST(UpdateTask, TellsLayersWithSimilarNamesApart) {

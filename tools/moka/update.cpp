@@ -129,14 +129,20 @@ class History {
   std::unique_ptr<io::Progress> progress_;
 };
 
-/// An error that counts examples from 0, with the place of the example instead.
-std::string with_place(const std::string& text, const UpdateData& data) {
-  const std::string word = "example ";
-  const size_t colon = text.find(": ");
-  if (!text.starts_with(word) || colon == std::string::npos) return text;
-  const auto number = parse_integer(std::string_view(text).substr(word.size(), colon - word.size()));
-  if (!number || *number < 0 || static_cast<size_t>(*number) >= data.count()) return text;
-  return data.place(static_cast<size_t>(*number)) + text.substr(colon);
+/// An error that counts examples from 0, with the places of the examples instead.
+std::string with_places(std::string_view text, const UpdateData& data) {
+  const std::string_view word = "example ", digits = "0123456789";
+  if (!text.starts_with(word)) return std::string(text);
+  std::string out;
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word)) {
+    const size_t begin = at + word.size(), end = std::min(text.find_first_not_of(digits, begin), text.size());
+    const auto number = parse_integer(text.substr(begin, end - begin));
+    const bool is_known = number && *number >= 0 && static_cast<size_t>(*number) < data.count();
+    out += text.substr(0, is_known ? at : begin);
+    if (is_known) out += data.place(static_cast<size_t>(*number));
+    text.remove_prefix(is_known ? end : begin);
+  }
+  return out.append(text);
 }
 
 /// Trains until the end or Ctrl-C.
@@ -152,13 +158,15 @@ UpdateContext train(const UpdateCommandOptions& options, const UpdateData& data,
     history.add(context);
     stop_if_asked();
   };
-  UpdateTask task(options.model,
-                  UpdateExamples(data.count(),
-                                 [&](size_t i) {
-                                   stop_if_asked();
-                                   return data.read(i);
-                                 }),
-                  std::move(how));
+  UpdateExamples examples(data.count(), [&](size_t i) {
+    stop_if_asked();
+    return data.read(i);
+  });
+  examples.known = [&](size_t i) {
+    stop_if_asked();
+    return data.known(i);
+  };
+  UpdateTask task(options.model, std::move(examples), std::move(how));
   running = &task;
   const Interrupts interrupts;
   try {
@@ -167,7 +175,7 @@ UpdateContext train(const UpdateCommandOptions& options, const UpdateData& data,
     return context;
   } catch (const Exception& e) {
     history.end();
-    throw Exception(e.kind(), with_place(e.what(), data));
+    throw Exception(e.kind(), with_places(e.what(), data));
   }
 }
 

@@ -19,6 +19,8 @@ class UpdateData {
   size_t count() const { return rows_.size(); }
   /// Throws UsageError and IoError, which name the row.
   Features read(size_t row) const;
+  /// What is in memory of an example: all but pictures.
+  const Features& known(size_t row) const { return rows_[row].values; }
   /// "nights.csv: row 12".
   const std::string& place(size_t row) const { return rows_[row].place; }
   const std::vector<std::string>& notes() const { return notes_; }

@@ -124,6 +124,10 @@ Result<ir::Program> import_features(const format::ModelFile& file, const ImportO
   ir::Function& f = *program.functions.back();
   const int type = model_type(file.spec(), file);
   const bool network = is_network(type);
+  const UpdateDescription* update = description.update.get();
+  if (update != nullptr && !update->fault.empty()) update = nullptr;
+  for (size_t i = 0; update != nullptr && i < update->layers.size(); i++)
+    for (const std::string& name : update->layers[i].parameters) f.unique_name(name);
   Features features;
   int64_t symbol = kRows - 1;
   for (const auto* list : {&described.inputs, &described.states})
@@ -143,7 +147,7 @@ Result<ir::Program> import_features(const format::ModelFile& file, const ImportO
       features[input.name] = f.body().add_input(f.unique_name(input.name), with_symbols(std::move(t), symbol));
     }
   ir::Builder builder(ops::table(), f.body());
-  MOKA_TRY(import_into(file.spec(), ImportContext{file, options, {}, 0}, builder, features));
+  MOKA_TRY(import_into(file.spec(), ImportContext{file, options, {}, 0, update}, builder, features));
   std::vector<ir::Value*> outputs;
   for (const FeatureDescription& output : described.outputs) {
     const auto it = features.find(output.name);

@@ -86,6 +86,7 @@ struct ImportContext {
   const ImportOptions& options;
   std::string prefix;  ///< prefix of this model's operation and value names, unique within a pipeline
   int depth = 0;       ///< nesting depth of pipelines, which is limited
+  const UpdateDescription* update = nullptr;  ///< of a whole model that can learn; its weights' names are taken already
 };
 
 /// Defined by each file <folder>/importer_<name>.cpp: the members of Model.Type (by field number) that it imports, and

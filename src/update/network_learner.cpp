@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ir/inline.h"
 #include "ir/specialize.h"
 #include "kernel/parallel.h"
 #include "update/cut.h"
@@ -25,58 +26,44 @@ size_t bytes_of(std::span<const ir::Tensor> values) {
   return out;
 }
 
-/// Layers whose names differ only in letters that values cannot have give weights the same name.
-Status check_owners(const ir::Function& f, const std::vector<import::UpdatableLayer>& layers) {
-  const std::vector<runtime::Parameter> all = runtime::parameters_of(f);
-  for (const import::UpdatableLayer& layer : layers)
-    for (const std::string& name : layer.parameters) {
-      const auto is_owner = [&](const ir::Op* op) { return op->source == nullptr || op->source->name == layer.name; };
-      for (const runtime::Parameter& p : all)
-        if (p.name == name && std::none_of(p.value->users().begin(), p.value->users().end(), is_owner))
-          return fail(ErrorCode::unsupported, "weights '", name, "' of layer '", layer.name,
-                      "' have the name of those of another layer: rename one, so that letters and digits tell the "
-                      "layers apart");
-    }
-  return {};
+/// A copy that may be changed. It shares the weights.
+Result<import::ImportedModel> copy_of(const import::ImportedModel& model) {
+  ir::Program program = MOKA_TRY(ir::copy_program(model.program, ops::table(), nullptr));
+  return import::ImportedModel{std::move(program), model.description, model.sequences, model.sized};
 }
 
 }  // namespace
 
-Result<import::ImportedModel> NetworkLearner::import() const {
-  import::ImportOptions options;
-  options.budget = options_.compile.plan.budget;
-  options.examples = true;
-  import::ImportedModel model = MOKA_TRY(import::import_model(file_, options));
-  ir::Function& f = *model.program.functions[0];
-  std::vector<std::string> weights;
-  for (const auto& layer : layers_) weights.insert(weights.end(), layer.parameters.begin(), layer.parameters.end());
-  MOKA_TRY(runtime::mark_parameters(f, weights, ops::table()));
-  MOKA_TRY(check_owners(f, layers_));
-  return model;
-}
-
-Result<std::unique_ptr<NetworkLearner>> NetworkLearner::make(format::ModelFile file,
+Result<std::unique_ptr<NetworkLearner>> NetworkLearner::make(const format::ModelFile& file,
                                                              const import::UpdateDescription& update, Options options,
                                                              size_t examples, Read read) {
-  std::unique_ptr<NetworkLearner> out(new NetworkLearner(std::move(file), std::move(options), std::move(read)));
+  std::unique_ptr<NetworkLearner> out(new NetworkLearner(std::move(options), std::move(read)));
   out->loss_ = update.losses.at(0);
-  out->layers_ = update.layers;
   out->kept_.resize(examples);
-  import::ImportedModel front = MOKA_TRY(out->import());
-  const ir::Function& f = *front.program.functions[0];
+  import::ImportOptions how;
+  how.budget = out->options_.compile.plan.budget;
+  how.examples = true;
+  out->head_ = MOKA_TRY(import::import_model(file, how));
+  ir::Function& f = *out->head_.program.functions[0];
+  std::vector<std::string> weights;
+  for (const auto& layer : update.layers)
+    weights.insert(weights.end(), layer.parameters.begin(), layer.parameters.end());
+  MOKA_TRY(runtime::mark_parameters(f, weights, ops::table()));
   // The front computes what the loss reads.
   if (const auto read = between(f); std::find(read.begin(), read.end(), f.body().outputs()[0]) != read.end())
     return fail(ErrorCode::invalid_argument, "the loss '", out->loss_.name, "' depends on no updatable layer");
-  MOKA_TRY(keep_front(front));
-  for (const auto& input : front.description.functions[0].inputs) out->is_rank5_.push_back(input.array.takes_rank5);
-  out->front_ = MOKA_TRY(runtime::Model::compile(std::move(front), out->options_.compile));
+  out->front_model_ = MOKA_TRY(copy_of(out->head_));
+  MOKA_TRY(keep_front(out->front_model_));
+  MOKA_TRY(keep_head(out->head_));
+  for (const auto& input : out->front_model_.description.functions[0].inputs)
+    out->is_rank5_.push_back(input.array.takes_rank5);
+  out->front_ = MOKA_TRY(runtime::Model::compile(MOKA_TRY(copy_of(out->front_model_)), out->options_.compile));
   return out;
 }
 
 /// The types of what the head reads.
 Result<std::vector<ir::Type>> NetworkLearner::between_types(const std::vector<ir::Type>& example, int64_t rows) const {
-  import::ImportedModel model = MOKA_TRY(import());
-  MOKA_TRY(keep_front(model));
+  import::ImportedModel model = MOKA_TRY(copy_of(front_model_));
   ir::Function& f = *model.program.functions[0];
   std::vector<ir::Type> inputs = example;
   for (size_t i = 0; i < inputs.size(); i++) {
@@ -95,8 +82,7 @@ Result<std::vector<ir::Type>> NetworkLearner::between_types(const std::vector<ir
 }
 
 Result<ir::Type> NetworkLearner::output_type(const std::vector<ir::Type>& between) const {
-  import::ImportedModel model = MOKA_TRY(import());
-  MOKA_TRY(keep_head(model));
+  import::ImportedModel model = MOKA_TRY(copy_of(head_));
   ir::Function& f = *model.program.functions[0];
   MOKA_TRY(ir::specialize(f, between, ops::table()));
   return f.body().outputs()[0]->type;
@@ -301,12 +287,7 @@ Result<double> NetworkLearner::step(std::span<const size_t> examples, const trai
                           ? training::Loss::Kind::mean_squared_error
                           : training::Loss::Kind::cross_entropy;
     options.program.losses = {{kind, loss_.input, loss_.target}};
-    const auto import_head = [this]() -> Result<import::ImportedModel> {
-      import::ImportedModel model = MOKA_TRY(import());
-      MOKA_TRY(keep_head(model));
-      return model;
-    };
-    trainer_ = MOKA_TRY(training::Trainer::make(import_head, types, std::move(options)));
+    trainer_ = MOKA_TRY(training::Trainer::make([this] { return copy_of(head_); }, types, std::move(options)));
   }
   return trainer_->step(arrays, numbers);
 }

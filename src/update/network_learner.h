@@ -32,8 +32,9 @@ class NetworkLearner {
   using Read = std::function<Status(size_t, Example&)>;
 
   /// `file`: the network itself. Errors: those of importing; invalid_argument (no weights depend on the loss).
-  static Result<std::unique_ptr<NetworkLearner>> make(format::ModelFile file, const import::UpdateDescription& update,
-                                                      Options options, size_t examples, Read read);
+  static Result<std::unique_ptr<NetworkLearner>> make(const format::ModelFile& file,
+                                                      const import::UpdateDescription& update, Options options,
+                                                      size_t examples, Read read);
 
   /// Inputs have an axis of examples, of unknown size.
   const runtime::Model& front() const { return *front_; }
@@ -66,9 +67,7 @@ class NetworkLearner {
     std::vector<Stacked> between;
     Stacked output;
   };
-  NetworkLearner(format::ModelFile file, Options options, Read read)
-      : file_(std::move(file)), options_(std::move(options)), read_(std::move(read)) {}
-  Result<import::ImportedModel> import() const;
+  NetworkLearner(Options options, Read read) : options_(std::move(options)), read_(std::move(read)) {}
   Result<std::vector<ir::Type>> between_types(const std::vector<ir::Type>& example, int64_t rows) const;
   Status check_positions(const ir::Type& output_of_one) const;
   Result<ir::Type> output_type(const std::vector<ir::Type>& between) const;
@@ -83,12 +82,11 @@ class NetworkLearner {
   Result<ir::Tensor> targets(const Layout& layout, std::span<const size_t> examples,
                              std::span<const std::shared_ptr<const Computed>> rows) const;
 
-  format::ModelFile file_;
   Options options_;
   Read read_;
   import::LossLayer loss_;
-  std::vector<import::UpdatableLayer> layers_;
-  std::vector<bool> is_rank5_;  ///< inputs [sequence, example, C, H, W]
+  import::ImportedModel front_model_, head_;  ///< for inputs of any size
+  std::vector<bool> is_rank5_;                ///< inputs [sequence, example, C, H, W]
   std::unique_ptr<runtime::Model> front_;
   std::unique_ptr<training::Trainer> trainer_;
   std::vector<Layout> layouts_;

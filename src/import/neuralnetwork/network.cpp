@@ -142,6 +142,14 @@ Result<Blob> Network::blob(Value* v, Form form, std::vector<Dim> lead) {
   return b;
 }
 
+const UpdatableLayer* Network::learning(const proto::NeuralNetworkLayer& layer) const {
+  const UpdateDescription* update = context_->update;
+  if (!layer.isupdatable() || update == nullptr || nesting > 0 || context_->prefix != update->prefix) return nullptr;
+  const auto it = std::find_if(update->layers.begin(), update->layers.end(),
+                               [&](const UpdatableLayer& l) { return l.name == layer.name(); });
+  return it == update->layers.end() ? nullptr : &*it;
+}
+
 Status Network::add(const google::protobuf::RepeatedPtrField<proto::NeuralNetworkLayer>& layers) {
   int done = 0;
   for (const auto& layer : layers) {

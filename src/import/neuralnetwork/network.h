@@ -9,6 +9,7 @@
 #include "import/common/constants.h"
 #include "import/importer.h"
 #include "import/neuralnetwork/blob_sizes.h"
+#include "import/update/update.h"
 #include "ir/program.h"
 
 /// Imports the layers of NeuralNetwork, NeuralNetworkClassifier and NeuralNetworkRegressor as MIL operations.
@@ -103,6 +104,9 @@ class Network {
   int nesting = 0;                ///< number of branches and loops around the layers being added
   LayerRecord* record = nullptr;  ///< where to note the sizes of layers; may be null
 
+  /// What learns of an update; nullptr: the layer stays as it is.
+  const UpdatableLayer* learning(const proto::NeuralNetworkLayer& layer) const;
+
  private:
   /// `form` of a blob of unknown rank.
   Result<Value*> fold(Blob& blob, Form form);
@@ -118,7 +122,7 @@ class Network {
 class Layer {
  public:
   Layer(Network& network, const proto::NeuralNetworkLayer& message, std::string_view type)
-      : net(network), p(message), type_(type) {}
+      : net(network), p(message), learning_(network.learning(message)), type_(type) {}
 
   Network& net;
   const proto::NeuralNetworkLayer& p;
@@ -173,11 +177,18 @@ class Layer {
   /// A shape from a count or list in the file, every entry within 1..2^31.
   Result<Shape> shape(std::initializer_list<uint64_t> dims, std::string_view what);
 
+  /// The name that those of its weights begin with.
+  const std::string& own_name() const { return learning_ == nullptr ? p.name() : learning_->own_name; }
+
   Error malformed(std::string_view what) const;
   Error unsupported(std::string_view what) const;
   std::string place() const;
 
  private:
+  /// Gives weights that learn the name that the update's description has for them.
+  Value* named(Value* v, std::string_view what) const;
+
+  const UpdatableLayer* learning_;
   std::string_view type_;
 };
 

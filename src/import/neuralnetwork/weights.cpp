@@ -99,6 +99,11 @@ Result<Tensor> tensor_of(const Layer& l, DType dtype, const Shape& shape, const 
 
 }  // namespace
 
+Value* Layer::named(Value* v, std::string_view what) const {
+  if (learning_ != nullptr) v->name = identifier(cat(net.context().prefix, own_name(), "_", what));
+  return v;
+}
+
 Result<Value*> Layer::weight(const proto::WeightParams& w, const Shape& shape, std::string_view what,
                              int channel_axis) {
   using Kind = format::WeightData::Kind;
@@ -108,17 +113,20 @@ Result<Value*> Layer::weight(const proto::WeightParams& w, const Shape& shape, s
     if (is_unaligned(d.data.bytes, stored) && d.data.bytes.size() > kSmallWeight && shape.count() > 0) {
       Tensor t = MOKA_TRY(
           tensor_of(*this, DType::uint8, Shape{static_cast<int64_t>(d.data.bytes.size())}, d.data.bytes, what));
-      return net.op("nn_weight_bytes",
-                    {{"data", t}, {"shape", Tensor::i32(shape.dims())}, {"dtype", std::string(to_string(stored))}},
-                    cat(p.name(), "_", what));
+      return named(MOKA_TRY(net.op(
+                       "nn_weight_bytes",
+                       {{"data", t}, {"shape", Tensor::i32(shape.dims())}, {"dtype", std::string(to_string(stored))}},
+                       cat(own_name(), "_", what))),
+                   what);
     }
   }
+  std::string name = cat(own_name(), "_", what);
   if (d.data.kind == Kind::float32)
-    return constant(MOKA_TRY(tensor_of(*this, DType::fp32, shape, d.data.bytes, what)), what);
-  std::string name = cat(p.name(), "_", what);
+    return named(MOKA_TRY(net.constant(MOKA_TRY(tensor_of(*this, DType::fp32, shape, d.data.bytes, what)), name)),
+                 what);
   if (d.data.kind == Kind::float16) {
     Tensor t = MOKA_TRY(tensor_of(*this, DType::fp16, shape, d.data.bytes, what));
-    return net.op("constexpr_cast", {{"source_val", t}, {"output_dtype", "fp32"}}, name);
+    return named(MOKA_TRY(net.op("constexpr_cast", {{"source_val", t}, {"output_dtype", "fp32"}}, name)), what);
   }
   Quantization q = MOKA_TRY(quantization(*this, w, d.bits, shape[channel_axis], what));
   DType raw = d.data.kind == Kind::int8_raw ? DType::int8 : DType::uint8;

@@ -68,7 +68,7 @@ Status import_stage(const format::ModelFile::Stage& stage, const ImportContext& 
       return fail(ErrorCode::malformed, "state '", state.name, "': expected ", wanted, ", got ", it->second->type);
     local[state.name] = it->second;
   }
-  ImportContext context{stage.file, outer.options, prefix, outer.depth + 1};
+  ImportContext context{stage.file, outer.options, prefix, outer.depth + 1, outer.update};
   Features results = std::move(local);
   MOKA_TRY(import_into(*stage.model, context, builder, results));
   for (const FeatureDescription& feature : f->outputs) {

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "format/mlmodelc/layer_names.h"
 #include "import/common/constants.h"
 #include "import/importer.h"
@@ -88,9 +92,11 @@ void add(const Parameter& from, std::vector<UpdateParameter>& out) {
   out.push_back(std::move(to));
 }
 
-/// The names under which the importer and runtime/parameters.h know the weights of a layer.
-std::vector<std::string> weights_of(const proto::NeuralNetworkLayer& layer, const std::string& prefix) {
-  const auto named = [&](const char* what) { return identifier(cat(prefix, layer.name(), "_", what)); };
+constexpr const char* kRecurrentWeights[] = {"weight_ih", "weight_hh", "bias", "peephole"};
+
+/// The names under which the importer and runtime/parameters.h know the weights of a layer. `name`: with the prefix.
+std::vector<std::string> weights_of(const proto::NeuralNetworkLayer& layer, const std::string& name) {
+  const auto named = [&](const char* what) { return identifier(cat(name, "_", what)); };
   bool bias = false;
   switch (layer.layer_case()) {
     case proto::NeuralNetworkLayer::kConvolution: bias = layer.convolution().hasbias(); break;
@@ -99,10 +105,12 @@ std::vector<std::string> weights_of(const proto::NeuralNetworkLayer& layer, cons
     case proto::NeuralNetworkLayer::kUniDirectionalLSTM: {
       std::vector<std::string> out;
       const auto& p = layer.unidirectionallstm().params();
-      for (const char* what : {"weight_ih", "weight_hh"}) out.push_back(cat(prefix, layer.name(), "_", what));
-      if (p.hasbiasvectors() || (p.forgetbias() && !p.coupledinputandforgetgate()))
-        out.push_back(cat(prefix, layer.name(), "_bias"));
-      if (p.haspeepholevectors()) out.push_back(cat(prefix, layer.name(), "_peephole"));
+      for (const char* what : kRecurrentWeights) {
+        const bool is_there = what == std::string_view("bias")
+                                  ? p.hasbiasvectors() || (p.forgetbias() && !p.coupledinputandforgetgate())
+                                  : what != std::string_view("peephole") || p.haspeepholevectors();
+        if (is_there) out.push_back(cat(name, "_", what));
+      }
       return out;
     }
     default: return {};
@@ -111,6 +119,43 @@ std::vector<std::string> weights_of(const proto::NeuralNetworkLayer& layer, cons
   if (bias) out.push_back(named("bias"));
   return out;
 }
+
+/// Gives the layers of a network names so that no two weights are called alike, and none like an input or a blob.
+class WeightNames {
+ public:
+  /// `whole`: the model with the inputs of the function.
+  WeightNames(const proto::Model& whole, const proto::Model& network, const std::string& prefix) : prefix_(prefix) {
+    for (const auto& input : whole.description().input()) taken_.insert(input.name());
+    for (const auto& input : network.description().input()) taken_.insert(identifier(prefix + input.name()));
+    for (const proto::NeuralNetworkLayer& layer : *format::layers_of(network)) {
+      for (const auto* blobs : {&layer.input(), &layer.output()})
+        for (const std::string& blob : *blobs) taken_.insert(identifier(prefix + blob));
+      if (layer.isupdatable()) continue;
+      for (const char* what : kRecurrentWeights) taken_.insert(cat(prefix, layer.name(), "_", what));
+    }
+  }
+
+  UpdatableLayer operator()(const proto::NeuralNetworkLayer& layer) {
+    UpdatableLayer out{layer.name(), update::layer_type(layer), layer.name(), {}};
+    // In patterns of names it stands for any text.
+    std::replace(out.own_name.begin(), out.own_name.end(), '*', '_');
+    const std::string base = out.own_name;
+    const auto is_taken = [&](const std::string& name) { return taken_.contains(name); };
+    out.parameters = weights_of(layer, prefix_ + base);
+    int& last = last_[out.parameters.empty() ? base : out.parameters[0]];
+    while (std::any_of(out.parameters.begin(), out.parameters.end(), is_taken)) {
+      out.own_name = cat(base, "_", ++last);
+      out.parameters = weights_of(layer, prefix_ + out.own_name);
+    }
+    taken_.insert(out.parameters.begin(), out.parameters.end());
+    return out;
+  }
+
+ private:
+  const std::string& prefix_;
+  std::set<std::string> taken_;
+  std::map<std::string, int> last_;  ///< number behind a name, by the first of the weights
+};
 
 /// The training input that gives the target of a loss: a feature of that name or else, for a classifier, its label.
 std::string given_by(const std::string& target, const proto::Model& model) {
@@ -123,10 +168,11 @@ std::string given_by(const std::string& target, const proto::Model& model) {
   return model.has_neuralnetworkclassifier() && !label.empty() && has(label) ? label : std::string();
 }
 
-void describe_network(const proto::Model& model, const std::string& prefix, UpdateDescription& out) {
+void describe_network(const proto::Model& whole, const proto::Model& model, UpdateDescription& out) {
   const proto::NetworkUpdateParameters& params = *update::parameters_of(model);
+  WeightNames named(whole, model, out.prefix);
   for (const proto::NeuralNetworkLayer& layer : *format::layers_of(model))
-    if (layer.isupdatable()) out.layers.push_back({layer.name(), update::layer_type(layer), weights_of(layer, prefix)});
+    if (layer.isupdatable()) out.layers.push_back(named(layer));
   for (const proto::LossLayer& loss : params.losslayers()) {
     auto [input, target] = update::values_of(loss);
     if (loss.LossLayerType_case() == proto::LossLayer::LOSSLAYERTYPE_NOT_SET) continue;
@@ -156,17 +202,18 @@ void describe_neighbors(const proto::KNearestNeighborsClassifier& c, UpdateDescr
   add(update::neighbors_parameter(c), out.parameters);
 }
 
-void describe_model(const proto::Model& model, const format::ModelFile& file, const std::string& prefix, int depth,
+void describe_model(const proto::Model& whole, const proto::Model& model, const format::ModelFile& file, int depth,
                     UpdateDescription& out) {
   if (update::parameters_of(model) != nullptr && format::layers_of(model) != nullptr)
-    return describe_network(model, prefix, out);
+    return describe_network(whole, model, out);
   if (model.has_knearestneighborsclassifier()) return describe_neighbors(model.knearestneighborsclassifier(), out);
   if (format::pipeline_of(model) == nullptr || depth > kMaxPipelineDepth) return;
   const auto stages = file.stages(model);
   if (stages.empty()) return;
   const size_t last = stages.size() - 1;
   out.stage.push_back(last);
-  describe_model(*stages[last].model, stages[last].file, cat(prefix, "model", last, "_"), depth + 1, out);
+  out.prefix += cat("model", last, "_");
+  describe_model(whole, *stages[last].model, stages[last].file, depth + 1, out);
 }
 
 bool holds_updatable(const proto::Model& model, const format::ModelFile& file, int depth) {
@@ -193,7 +240,7 @@ std::optional<UpdateDescription> describe_update(const proto::Model& model, cons
     else if (out.fault.empty())
       out.fault = std::move(feature).error().in(cat("training input '", input.name(), "'")).to_string();
   }
-  if (model.isupdatable()) describe_model(model, file, {}, 0, out);
+  if (model.isupdatable()) describe_model(model, model, file, 0, out);
   if (Status valid = check_update(model, file, out.remarks); !valid.ok() && out.fault.empty())
     out.fault = valid.error().to_string();
   return out;

@@ -34,8 +34,10 @@ struct UpdateParameter {
 };
 
 struct UpdatableLayer {
-  std::string name, type;               ///< type: Core ML's name, "innerProduct"
-  std::vector<std::string> parameters;  ///< its weights, as runtime/parameters.h names them
+  std::string name, type;  ///< type: Core ML's name, "innerProduct"
+  std::string own_name;    ///< `name`, or another one where its weights would be called like other values
+  std::vector<std::string>
+      parameters;  ///< its weights, as runtime/parameters.h names them: `prefix` "own_name_weights"
 };
 
 struct LossLayer {
@@ -61,6 +63,7 @@ struct UpdateDescription {
   std::string optimizer;                      ///< "sgd", "adam", or empty
   std::vector<UpdateParameter> parameters;    ///< in the order of the specification
   std::optional<NearestNeighbors> neighbors;  ///< of a nearest-neighbors classifier
+  std::string prefix;                         ///< ImportContext::prefix of the model that learns
   std::vector<size_t> stage;                  ///< the indices that lead to the model that learns, in a pipeline
   std::string fault;                          ///< the first rule of Core ML that the model breaks; empty: none
   std::vector<std::string> remarks;           ///< what Core ML does differently

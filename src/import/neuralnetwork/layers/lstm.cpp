@@ -76,6 +76,7 @@ Status lstm(Layer& l) {
   args.emplace_back("direction", p.reverseinput() ? "reverse" : "forward");
   lstm_options(args, p.params(), f);
   ir::Op* op = MOKA_TRY(l.multi("lstm", std::move(args)));
+  op->name = l.net.context().prefix + l.own_name();
   MOKA_TRY(set_sequence(l, 0, op->output(0)));
   MOKA_TRY(set_state(l, 1, op->output(1)));
   return set_state(l, 2, op->output(2));

@@ -133,6 +133,13 @@ class Updating(Case):
         data.write_text('x,by,y_true\n"1,2,3",me,"1,2"\n')
         done = self.ends(0, "update", self.plain, "--data", data, "-o", self.folder / "new.mlmodel")
         self.assertEqual(done.stderr, f"moka update: {data}: not used: column 'by'\n")
+        for name, text in (("rows.jsonl", '{"x": [1, 2, 3], "by": "me", "y_true": [1, 2]}\n'), ("rows.json", '[{"x": [1, 2, 3], "by": 1, "y_true": [1, 2]}]')):
+            data = self.folder / name
+            data.write_text(text)
+            done = self.ends(0, "update", self.plain, "--data", data, "-o", self.folder / "new.mlmodel")
+            self.assertEqual(done.stderr, f"moka update: {data}: not used: key 'by'\n")
+            data.write_text(text.replace("y_true", "true"))
+            self.assertIn("no value for 'y_true'", self.ends(USE, "update", self.plain, "--data", data, "-o", self.folder / "new.mlmodel").stderr)
 
     def test_kinds_of_output(self):
         data = self.table()

@@ -26,11 +26,16 @@ void add_name(Steps& steps, const std::string& name) {
   if (std::find(steps.names.begin(), steps.names.end(), name) == steps.names.end()) steps.names.push_back(name);
 }
 
-void add_object(Steps& steps, const FunctionDescription& function, const ParsedJson& object, int64_t number) {
+void add_object(Steps& steps, const FunctionDescription& function, const ParsedJson& object, int64_t number,
+                Unknown unknown) {
   auto& row = steps.rows.emplace_back();
   steps.numbers.push_back(number);
   for (const auto& [name, value] : object.items()) {
     const FeatureDescription* input = find_feature(function.inputs, name);
+    if (!input && unknown == Unknown::listed) {
+      add_name(steps, name);
+      continue;
+    }
     if (!input)
       throw UsageError(fmt::format("{}: {} {}: the model has no input '{}'; it takes {}", steps.path, steps.unit,
                                    number, name, expected_inputs(function)));
@@ -53,7 +58,7 @@ Steps from_table(const std::string& path) {
 }
 
 /// nullopt: not a list of objects. A model with a single input may take the list, or its items, as the value itself.
-std::optional<Steps> from_list(const FunctionDescription& function, const std::string& path) {
+std::optional<Steps> from_list(const FunctionDescription& function, const std::string& path, Unknown unknown) {
   const bool one = function.inputs.size() == 1;
   const std::string text = io::read_text(path);
   if (one && !is_json(text)) return std::nullopt;  // a flat list of numbers
@@ -70,12 +75,12 @@ std::optional<Steps> from_list(const FunctionDescription& function, const std::s
     if (!item.is_object())
       throw UsageError(fmt::format("{}: step {}: expected an object of inputs by name, got '{}'", path, number,
                                    shortened(item.dump(), 60)));
-    add_object(steps, function, item, number);
+    add_object(steps, function, item, number, unknown);
   }
   return steps;
 }
 
-Steps from_lines(const FunctionDescription& function, const std::string& path) {
+Steps from_lines(const FunctionDescription& function, const std::string& path, Unknown unknown) {
   const std::string text = io::read_text(path);
   Steps steps{path, "line", {}, {}, {}};
   int64_t number = 0;
@@ -91,7 +96,7 @@ Steps from_lines(const FunctionDescription& function, const std::string& path) {
     if (!json.is_object())
       throw UsageError(fmt::format("{}: line {}: expected an object of inputs by name, got '{}'", path, number,
                                    shortened(line, 60)));
-    add_object(steps, function, json, number);
+    add_object(steps, function, json, number, unknown);
   }
   if (steps.rows.empty()) throw io::IoError(path + ": expected an object on each line, got no lines");
   return steps;
@@ -103,10 +108,10 @@ Steps::Cell cell_of_json(const FeatureDescription& input, const std::string& dum
   return {dumped, !is_text || input.type == FeatureType::string};
 }
 
-std::optional<Steps> read_steps(const FunctionDescription& function, const FileReference& file) {
+std::optional<Steps> read_steps(const FunctionDescription& function, const FileReference& file, Unknown unknown) {
   if (file.extension == "csv") return from_table(file.path);
-  if (file.extension == "jsonl" || file.extension == "ndjson") return from_lines(function, file.path);
-  if (file.extension == "json") return from_list(function, file.path);
+  if (file.extension == "jsonl" || file.extension == "ndjson") return from_lines(function, file.path, unknown);
+  if (file.extension == "json") return from_list(function, file.path, unknown);
   return std::nullopt;
 }
 

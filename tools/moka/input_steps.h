@@ -23,8 +23,12 @@ struct Steps {
   std::vector<int64_t> numbers;  ///< row numbers in the file, from 1
 };
 
+/// What becomes of the members of an object that no input is called like. A table always lists its columns.
+enum class Unknown { refused, listed };
+
 /// nullopt: the file holds the inputs of a single prediction. Throws UsageError and IoError.
-std::optional<Steps> read_steps(const FunctionDescription& function, const FileReference& file);
+std::optional<Steps> read_steps(const FunctionDescription& function, const FileReference& file,
+                                Unknown unknown = Unknown::refused);
 
 /// A JSON value as a cell. Text is literal only for inputs that take text; otherwise it may be @file or random.
 Steps::Cell cell_of_json(const FeatureDescription& input, const std::string& dumped, bool is_text);

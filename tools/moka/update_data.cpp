@@ -253,11 +253,12 @@ void UpdateData::read_labels(const std::string& path) {
 }
 
 void UpdateData::read_steps_of(const std::string& path) {
-  const auto steps = read_steps(function_, parse_reference(path));
+  const auto steps = read_steps(function_, parse_reference(path), Unknown::listed);
   if (!steps)
     throw UsageError(fmt::format(
         "--data {}: expected a folder, a table (.csv), a list of objects (.json, .jsonl) or arrays (.npz) with {}",
         path, expected_inputs(function_)));
+  const std::string_view what = steps->unit == "row" ? "column" : "key";
   std::vector<std::string> unused;
   for (const std::string& name : steps->names) {
     const auto count = std::count(steps->names.begin(), steps->names.end(), name);
@@ -267,11 +268,11 @@ void UpdateData::read_steps_of(const std::string& path) {
       throw UsageError(fmt::format("{}: column '{}': given twice", path, name));
   }
   if (unused.size() == steps->names.size())
-    throw UsageError(fmt::format("{}: no column is named like a training input; expected {}, got {}", path,
+    throw UsageError(fmt::format("{}: no {} is named like a training input; expected {}, got {}", path, what,
                                  expected_inputs(function_), quoted_list(steps->names)));
   if (!unused.empty())
     notes_.push_back(
-        fmt::format("{}: not used: column{} {}", path, unused.size() == 1 ? "" : "s", quoted_list(unused)));
+        fmt::format("{}: not used: {}{} {}", path, what, unused.size() == 1 ? "" : "s", quoted_list(unused)));
   for (size_t r = 0; r < steps->rows.size(); r++) {
     Row row{fmt::format("{}: {} {}", path, steps->unit, steps->numbers[r]), {}, {}};
     at_place(row.place, [&] {

@@ -6,6 +6,7 @@ import math
 import os
 import pty
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -267,6 +268,25 @@ class Updating(Case):
         (broken / "wave/3.png").write_bytes(b"no picture")
         self.assertIn("wave/3.png: ", self.ends(FILE, "update", self.drawings(), "--data", broken, "-o", out).stderr)
         self.assertFalse(out.exists())
+
+    def test_a_plot_that_cannot_be_written(self):
+        out, data = self.folder / "new.mlmodel", self.table(400)
+        done = self.ends(FILE, "update", self.plain, "--data", data, "-o", out, "--plot", self.folder / "absent/plot.png")
+        self.assertEqual(done.stdout, "")
+        self.assertFalse(out.exists())
+
+        def allow_small_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        plot = self.folder / "plot.png"
+        done = subprocess.run([PROGRAM, "update", str(self.plain), "--data", str(data), "-o", str(out), "--plot", str(plot)], capture_output=True,
+                              text=True, preexec_fn=allow_small_files)
+        self.assertEqual(done.returncode, FILE)
+        self.assertRegex(done.stderr, rf"^moka update: '{plot}': cannot be written: ")
+        self.assertRegex(done.stdout, rf"written +{out}\n$")
+        self.assertTrue(out.exists())
+        self.assertFalse(plot.exists())
 
     def test_control_c_writes_nothing(self):
         model, out = self.epochs(1_000_000_000), self.folder / "kept.mlmodel"

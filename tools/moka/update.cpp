@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <cmath>
+#include <exception>
 #include <memory>
 
 #include "clock.h"
@@ -283,9 +284,18 @@ int run_update(const UpdateCommandOptions& options, const Outputs& outputs) {
     return kInterrupted;
   }
   context.save(options.out, outputs.overwrite());
-  if (!options.plot.empty()) outputs.write(options.plot, FileKind::picture, io::encode_png(drawn_curve(history.curve)));
-  print(options.json ? rendered(json_of(options, data, context, history))
-                     : shown_update(options, data, context, *described.update, history));
+  UpdateCommandOptions done = options;
+  std::exception_ptr failed;  // the model is written, and what it learned is worth showing
+  try {
+    if (!options.plot.empty())
+      outputs.write(options.plot, FileKind::picture, io::encode_png(drawn_curve(history.curve)));
+  } catch (const std::exception&) {
+    failed = std::current_exception();
+    done.plot.clear();
+  }
+  print(options.json ? rendered(json_of(done, data, context, history))
+                     : shown_update(done, data, context, *described.update, history));
+  if (failed) std::rethrow_exception(failed);
   return kFine;
 }
 

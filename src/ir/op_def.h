@@ -78,6 +78,7 @@ enum class Trait : uint32_t {
   types_only = 512,  ///< the reference kernel reads only the types of its inputs (shape)
   updates = 2048,    ///< a result may have the elements of one input, some of them changed, and its memory
   parameter = 1024,  ///< fixed while a prediction runs, but another one may have another value (moka_parameter)
+  costly = 4096,     ///< among what takes most of the time of a training step, so its results are not computed again
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));

@@ -1,7 +1,6 @@
 #include "training/recompute.h"
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -13,23 +12,9 @@ namespace {
 
 using namespace ir;
 
-/// Operations that take most of the time of a step.
-constexpr std::array<std::string_view, 11> kProducts = {"conv",
-                                                        "conv_transpose",
-                                                        "linear",
-                                                        "matmul",
-                                                        "einsum",
-                                                        "lstm",
-                                                        "gru",
-                                                        "rnn",
-                                                        "scaled_dot_product_attention",
-                                                        "moka_attention",
-                                                        "resample"};
-
 bool is_cheap(const Op& op) {
   return op.block_count() == 0 && op.output_count() > 0 && !op.has_trait(Trait::random) &&
-         !op.has_trait(Trait::stateful) && !op.has_trait(Trait::alias) &&
-         std::find(kProducts.begin(), kProducts.end(), op.type_name()) == kProducts.end();
+         !op.has_trait(Trait::stateful) && !op.has_trait(Trait::alias) && !op.has_trait(Trait::costly);
 }
 
 class Recomputer {

@@ -211,6 +211,36 @@ TEST(Trainer, RecomputesWithTheSameBitsInLessMemory) {
   }
 }
 
+/// How many operations of a training program are costly, and how many there are.
+std::pair<int, int> operations_of(const json& c, bool recompute) {
+  ProgramOptions o = options_of(c, 1).program;
+  o.recompute = recompute;
+  o.inputs.push_back(Type::tensor(DType::fp32, shape_of(c["shape"])));
+  for (const auto& [name, mask] : masks_of(c, 0)) o.inputs.push_back(Type::tensor(DType::fp32, mask.shape()));
+  std::pair<int, int> counts;
+  auto model = import_text(c["program"]);
+  EXPECT_TRUE(model.ok());
+  const auto made = make_training_program(std::move(*model), o);
+  EXPECT_TRUE(made.ok()) << made.error().to_string();
+  for (const auto& op : made->program.functions[0]->body().ops()) {
+    counts.first += op->has_trait(Trait::costly);
+    counts.second++;
+  }
+  return counts;
+}
+
+TEST(Program, ComputesNothingAgainThatIsCostly) {
+  int costly = 0, again = 0;
+  for (const json& c : cases()) {
+    const auto kept = operations_of(c, false), made = operations_of(c, true);
+    EXPECT_EQ(made.first, kept.first) << c["name"];
+    costly += kept.first;
+    again += made.second - kept.second;
+  }
+  EXPECT_GT(costly, 20);
+  EXPECT_GT(again, 20);
+}
+
 std::string three(const std::string& a, const std::string& b) { return "[" + a + ", " + b + ", " + a + "]"; }
 std::string four(const std::string& a) { return "[" + a + ", " + a + ", " + a + ", " + a + "]"; }
 

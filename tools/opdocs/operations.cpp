@@ -110,7 +110,8 @@ std::string traits_text(Trait set) {
                                                              {Trait::constant, "a constant"},
                                                              {Trait::commutative, "commutative"},
                                                              {Trait::types_only, "reads types only"},
-                                                             {Trait::parameter, "a parameter"}};
+                                                             {Trait::parameter, "a parameter"},
+                                                             {Trait::costly, "costly"}};
   std::string out;
   for (const auto& [t, name] : kNames)
     if (has(set, t)) out += (out.empty() ? "" : ", ") + std::string(name);

@@ -90,6 +90,7 @@ OpDef define_moka_attention() {
       .or_else(Tensor::scalar(DType::fp32, -std::numeric_limits<double>::infinity()))
       .infer(infer_moka_attention)
       .reference(moka_attention_reference)
+      .traits(Trait::costly)
       .build();
 }
 

@@ -90,6 +90,7 @@ OpDef define_scaled_dot_product_attention() {
       .optional()
       .infer(infer_attention)
       .reference(attention_reference)
+      .traits(Trait::costly)
       .note(
           "The scale is 1 / sqrt(last dimension of query); a float mask is added after it, a boolean mask sets scores "
           "to -inf "

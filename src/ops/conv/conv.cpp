@@ -76,6 +76,7 @@ OpDef define_conv() {
   add_window_params(b)
       .infer(infer_conv)
       .reference(conv_reference)
+      .traits(Trait::costly)
       .at(Opset::ios17,
           [](OpVersion& v) {
             v.set_domain("U", kF16F32);

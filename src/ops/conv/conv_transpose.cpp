@@ -259,6 +259,7 @@ OpDef define_conv_transpose() {
       .or_else(Tensor::scalar_i64(DType::int32, 1))
       .infer(infer_conv_transpose)
       .reference(conv_transpose_reference)
+      .traits(Trait::costly)
       .at(Opset::ios17,
           [](OpVersion& v) {
             v.set_domain("U", kF16F32);

@@ -79,6 +79,7 @@ OpDef define_resample() {
   return resample_params(b)
       .infer(infer_resample)
       .reference(resample_reference)
+      .traits(Trait::costly)
       .gradient(resample_gradient)
       .at(Opset::ios16, [](OpVersion& v) { v.set_domain("U", any_of(DType::int32, DType::fp16, DType::fp32)); })
       .at(Opset::ios17,

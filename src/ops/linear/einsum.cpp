@@ -268,6 +268,7 @@ OpDef define_einsum() {
       .constant("equation", kString)
       .infer(infer_einsum)
       .reference(einsum_reference)
+      .traits(Trait::costly)
       .note(
           "Two operands, no letter twice in a term, no ellipsis. Every such equation runs; letters "
           "absent from the result are summed.",

@@ -89,6 +89,7 @@ OpDef define_linear() {
           .optional()
           .infer(infer_linear)
           .reference(linear_reference)
+          .traits(Trait::costly)
           .at(Opset::ios17,
               [](OpVersion& v) {
                 v.set_domain("U", domain);

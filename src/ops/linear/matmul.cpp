@@ -176,6 +176,7 @@ OpDef define_matmul() {
           .or_else(Tensor::boolean(false))
           .infer(infer_matmul)
           .reference(matmul_reference)
+          .traits(Trait::costly)
           .at(Opset::ios17,
               [](OpVersion& v) {
                 v.set_domain("U", domain);

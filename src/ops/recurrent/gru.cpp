@@ -111,6 +111,7 @@ OpDef define_gru() {
       .or_else(Tensor::text("tanh"))
       .infer(infer_gru)
       .reference(gru_reference)
+      .traits(Trait::costly)
       .gradient(gru_gradient)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kF16F32); })
       .at(Opset::ios18,

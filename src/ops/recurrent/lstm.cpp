@@ -194,6 +194,7 @@ OpDef define_lstm() {
       .optional()
       .infer(infer_lstm)
       .reference(lstm_reference)
+      .traits(Trait::costly)
       .gradient(lstm_gradient)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kF16F32); })
       .note(kGateNote.text, kGateNote.evidence)

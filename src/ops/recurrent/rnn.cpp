@@ -61,6 +61,7 @@ OpDef define_rnn() {
       .or_else(Tensor::text("tanh"))
       .infer(infer_rnn)
       .reference(rnn_reference)
+      .traits(Trait::costly)
       .gradient(rnn_gradient)
       .at(Opset::ios17, [](OpVersion& v) { v.set_domain("T", kF16F32); })
       .note(kGateNote.text, kGateNote.evidence)

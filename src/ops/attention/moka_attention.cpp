@@ -2,6 +2,7 @@
 
 #include "ops/common/attention.h"
 #include "ops/common/common.h"
+#include "ops/common/gradients.h"
 #include "ops/common/ranks.h"
 #include "ops/common/shapes.h"
 
@@ -59,6 +60,72 @@ Status moka_attention_reference(const OpCall& call, std::span<const TensorView> 
   return {};
 }
 
+/// The matrices [batch, heads, rows, columns] of a parameter, which may be anywhere in its tensor.
+class HeadsOf {
+ public:
+  HeadsOf(Gradient& g, std::string_view param, const Shape& shape)
+      : g_(g), param_(param), shape_(shape), flat_{g.in(param).shape().count()} {
+    const Ints steps = g.ints(cat(param, "_steps"));
+    if (g.has_failed()) return;
+    const auto place = [&](int64_t i) {
+      int64_t at = steps[0];
+      for (int axis = 3; axis >= 0; i /= shape_[axis], --axis) at += i % shape_[axis] * steps[axis + 1];
+      return at;
+    };
+    places_ = int32s(g, shape_, place);
+    is_whole_ = shape_.count() == flat_[0];
+    for (int64_t i = 0; is_whole_ && i < flat_[0]; ++i) is_whole_ = load_i64(places_.view(), i) == i;
+  }
+
+  Term read() const {
+    if (is_whole_) return g_.reshape(g_.in(param_), shape_);
+    return g_.call("gather", {{"x", g_.reshape(g_.in(param_), flat_).value()}, {"indices", places_}, {"axis", 0}});
+  }
+  void set(Term gradient) const {
+    if (!g_.wants(param_)) return;
+    Term all = gradient;
+    if (!is_whole_)
+      all = g_.call("scatter", {{"data", g_.fill(flat_, 0).value()},
+                                {"indices", places_},
+                                {"updates", gradient.value()},
+                                {"axis", 0},
+                                {"mode", "add"}});
+    g_.set(param_, g_.reshape(all, g_.in(param_).shape()));
+  }
+
+ private:
+  Gradient& g_;
+  std::string param_;
+  Shape shape_, flat_;
+  Tensor places_;
+  bool is_whole_ = false;
+};
+
+void moka_attention_gradient(Gradient& g) {
+  const Ints sizes = g.ints("sizes");
+  const bool rows_first = g.flag("rows_first");
+  if (g.has_failed()) return;
+  const int64_t batch = sizes[0], heads = sizes[1], rows = sizes[2], keys = sizes[3], width = sizes[4], made = sizes[5];
+  const HeadsOf query(g, "query", {batch, heads, rows, width}), key(g, "key", {batch, heads, keys, width}),
+      value(g, "value", {batch, heads, keys, made});
+  const double scale = g.number("scale");
+  const Term q = query.read(), k = key.read(), v = value.read();
+  Term scores = g.product(q, false, k, true) * scale;
+  const bool has_mask = g.has("attn_mask"),
+             selects = has_mask && g.op().input("attn_mask")->type.dtype() == DType::boolean;
+  if (has_mask) scores = selects ? select(g.in("attn_mask"), scores, g.number("hidden")) : scores + g.in("attn_mask");
+  const Term p = g.call("softmax", {{"x", scores.value()}, {"axis", -1}});
+  const Term dy = rows_first ? g.transpose(g.dy(), {0, 2, 1, 3}) : g.dy();
+  const Term shares = g.product(dy, false, v, true) * p;
+  Term ds = shares - p * g.sum(shares, {-1}, true);
+  // A finite score of a hidden key has a share in the result, but does not depend on the key.
+  if (selects) ds = select(g.in("attn_mask"), ds, 0);
+  query.set(g.product(ds, false, k, false) * scale);
+  key.set(g.product(ds, true, q, false) * scale);
+  value.set(g.product(p, true, dy, false));
+  if (g.wants("attn_mask")) g.set("attn_mask", ds);
+}
+
 }  // namespace
 
 OpDef define_moka_attention() {
@@ -91,6 +158,7 @@ OpDef define_moka_attention() {
       .infer(infer_moka_attention)
       .reference(moka_attention_reference)
       .traits(Trait::costly)
+      .gradient(moka_attention_gradient)
       .build();
 }
 

@@ -1,8 +1,6 @@
 #include "ops/common/resampling.h"
 
-#include <algorithm>
-
-#include "ops/common/image_point.h"
+#include <cmath>
 
 namespace moka::ops {
 
@@ -39,12 +37,6 @@ Result<ResampleSettings> resample_settings_of(const ir::OpCall& call) {
 }
 
 namespace {
-
-double pixel_of(const ResampleSettings& s, double v, double size) {
-  if (s.range == ResampleRange::minus_one_to_one) return s.align ? (v + 1) / 2 * (size - 1) : ((v + 1) * size - 1) / 2;
-  if (s.range == ResampleRange::zero_to_one) return s.align ? v * (size - 1) : v * size - 0.5;
-  return v;
-}
 
 /// The slope of reflected().
 double reflected_slope(double v, double low, double high, int64_t n) {
@@ -83,18 +75,6 @@ ir::OpBuilder& resample_params(ir::OpBuilder& builder) {
       .constant("coordinates_mode", ir::kString)
       .one_of({"unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"})
       .constant("align_corners", ir::kBool);
-}
-
-double resample_position(const ResampleSettings& s, double v, int64_t n) {
-  const auto size = static_cast<double>(n);
-  const double p = pixel_of(s, v, size);
-  switch (s.padding) {
-    case ResamplePadding::constant: return p;
-    case ResamplePadding::border: return p > 0 ? std::min(p, size - 1) : 0.0;
-    case ResamplePadding::reflection: return reflected(p, 0, size - 1, n);
-    case ResamplePadding::symmetric: return reflected(p, -0.5, size - 0.5, n);
-  }
-  return p;
 }
 
 }  // namespace moka::ops

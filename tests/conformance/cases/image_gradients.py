@@ -77,7 +77,7 @@ def positions(mode, start, end, n):
 
 
 def crop_case(name, boxes, images, coordinates="CORNERS_HEIGHT_FIRST", sampling="DEFAULT", target=(3, 4), x_shape=(2, 3, 6, 5),
-              scale=1.0, is_normalized=False, dtype=np.float32, box_dtype=np.float32):
+              scale=1.0, is_normalized=False, dtype=np.float32, box_dtype=np.float32, is_known=False):
     x, boxes = rand(*x_shape, dtype=dtype), np.array(boxes, box_dtype)
     a, parts = wide(x, True), []
     for box, image in zip(boxes.astype(np.float64) * scale, images):
@@ -97,8 +97,10 @@ def crop_case(name, boxes, images, coordinates="CORNERS_HEIGHT_FIRST", sampling=
     y.backward(wide(dy))
     consts = {"target_height": target[0], "target_width": target[1], "box_coordinate_mode": coordinates, "sampling_mode": sampling,
               "spatial_scale": np.float32(scale), "normalized_coordinates": is_normalized}
-    op_case("moka_crop_resize_gradient", name, {"x": x, "boxes": boxes, "box_indices": np.array(images, np.int32), "dy": dy}, consts,
-            [a.grad.numpy().astype(dtype)])
+    inputs = {"x": x, "boxes": boxes, "box_indices": np.array(images, np.int32), "dy": dy}
+    if is_known:
+        consts["box_indices"] = inputs.pop("box_indices")
+    op_case("moka_crop_resize_gradient", name, inputs, consts, [a.grad.numpy().astype(dtype)])
 
 
 BOXES = [[0.5, 1, 4.25, 3.5], [1, 0.25, 3, 4], [4.5, 3, 1.5, 0.5]]
@@ -112,3 +114,10 @@ crop_case("outside", [[-2, -1, 3, 3], [3, 2, 9, 8]], [0, 1])
 crop_case("one_sample", BOXES, [0, 1, 0], target=(1, 1), sampling="ALIGN_CORNERS")
 crop_case("integer_boxes", [[1, 0, 4, 3]], [1], box_dtype=np.uint16)
 crop_case("fp16", [[0.5, 1, 3.25, 2.5]], [0], x_shape=(1, 2, 5, 4), dtype=np.float16)
+# Devices that cannot fail while they run want to know the numbers of the images.
+crop_case("known_images", BOXES, [1, 0, 1], is_known=True)
+crop_case("known_images_outside", [[-2, -1, 3, 3], [3, 2, 9, 8]], [0, 1], is_known=True)
+crop_case("known_images_many_channels", BOXES, [1, 0, 1], x_shape=(2, 19, 7, 9), target=(5, 6), is_known=True, sampling="ALIGN_CORNERS")
+crop_case("known_images_width_first", BOXES, [1, 1, 0], coordinates="CORNERS_WIDTH_FIRST", scale=0.75, is_known=True)
+resample_case("many_channels", x_shape=(2, 35, 6, 7), grid=(5, 9))
+resample_case("many_channels_border", "border", x_shape=(1, 18, 9, 3), grid=(4, 21), align=False)

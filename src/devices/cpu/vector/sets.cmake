@@ -68,6 +68,7 @@ moka_vector_kernel(pointwise ${all_sets} DEFINES MOKA_POINTWISE pointwise INCLUD
   NUMBERS_avx2 PIXELS=6 WIDE_PIXELS=4 HALF_PIXELS=0 DEPTH=256
   NUMBERS_avx512 PIXELS=14 WIDE_PIXELS=9 HALF_PIXELS=10 DEPTH=0)
 moka_vector_kernel(rows ${all_sets} DEFINES MOKA_ROW_LOOPS row_loops INCLUDES rows)
+moka_vector_kernel(sampled ${all_sets} DEFINES MOKA_SAMPLED sampled INCLUDES sampled)
 moka_vector_kernel(small_channels ${all_sets} DEFINES MOKA_SMALL_CHANNELS small_channels INCLUDES small_channels
   NUMBERS_base PIXELS=6 NUMBERS_avx2 PIXELS=6 NUMBERS_avx512 PIXELS=14)
 moka_vector_kernel(strassen ${all_sets} DEFINES MOKA_STRASSEN strassen INCLUDES strassen

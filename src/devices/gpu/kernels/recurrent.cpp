@@ -1,29 +1,13 @@
-#include "ops/common/recurrent.h"
+#include "devices/gpu/common/recurrent.h"
 
 #include <limits>
 
-#include "devices/gpu/common/product.h"
 #include "devices/gpu/kernels/family.h"
 #include "ops/common/packed.h"
 
 namespace moka::devices::gpu {
 
 namespace {
-
-constexpr int64_t kMostSteps = 4096;  // each is a dispatch or two
-
-Function function_of(const ops::Gate& g) {
-  const auto a = static_cast<float>(g.alpha), b = static_cast<float>(g.beta);
-  switch (g.f) {
-    case ops::Gate::Function::tanh: return {F_TANH};
-    case ops::Gate::Function::scaled_tanh: return {F_SCALED_TANH, a, b};
-    case ops::Gate::Function::sigmoid: return {F_SIGMOID};
-    case ops::Gate::Function::hard_sigmoid: return {F_SIGMOID_HARD, a, b};
-    case ops::Gate::Function::relu: return {F_RELU};
-    case ops::Gate::Function::linear: return {F_LINEAR, a, b};
-  }
-  return {};
-}
 
 /// Sizes and weights of one direction. Everything but weights is of float32.
 struct Layer {

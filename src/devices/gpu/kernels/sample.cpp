@@ -1,5 +1,5 @@
+#include "devices/gpu/common/sampling.h"
 #include "devices/gpu/kernels/family.h"
-#include "ops/common/sampling.h"
 
 namespace moka::devices::gpu {
 
@@ -36,20 +36,11 @@ Match sampled(const MatchCall& m, std::string_view kernel, std::string_view posi
 }
 
 Match match_resample(const MatchCall& m) {
-  const auto sampling = m.call.text("sampling_mode"), padding = m.call.text("padding_mode"),
-             range = m.call.text("coordinates_mode");
-  const auto align = m.call.flag("align_corners");
+  const auto constants = sample_constants(m);
   const auto pad = m.call.number("padding_value");
-  if (!sampling.ok() || !padding.ok() || !range.ok() || !align.ok() || !pad.ok())
-    return Match::no("a parameter that is not constant");
-  const uint32_t outside = *padding == "constant"     ? SAMPLE_CONSTANT
-                           : *padding == "border"     ? SAMPLE_BORDER
-                           : *padding == "reflection" ? SAMPLE_REFLECTION
-                                                      : SAMPLE_SYMMETRIC;
-  const uint32_t from = *range == "unnormalized"                  ? SAMPLE_PIXELS
-                        : *range == "normalized_minus_one_to_one" ? SAMPLE_MINUS_ONE_TO_ONE
-                                                                  : SAMPLE_ZERO_TO_ONE;
-  return sampled(m, "resample", "coordinates", {false, *sampling == "bilinear", outside, from, *align}, 0,
+  if (!constants || !pad.ok()) return Match::no("a parameter that is not constant");
+  return sampled(m, "resample", "coordinates",
+                 {false, constants->linear, constants->padding, constants->range, constants->align}, 0,
                  static_cast<float>(*pad));
 }
 
@@ -75,43 +66,38 @@ Match match_crop_resize(const MatchCall& m) {
   if (listed)
     if (std::string why = refusal_of(m, {"box_indices"}); !why.empty()) return Match::no(why);
   const ir::Shape &x = m.call.shape("x"), &y = m.outputs[0].shape();
-  const auto mode = m.call.text("box_coordinate_mode");
-  const auto sampling = ops::sampling_of(m.call);
-  const auto normalized = m.call.flag("normalized_coordinates");
-  const auto scale = m.call.number("spatial_scale");
+  const auto box = box_constants(m);
   const auto pad = m.call.version().param_index("pad_value") >= 0 ? m.call.number("pad_value") : Result<double>(0.0);
-  if (!mode.ok() || !sampling.ok() || !normalized.ok() || !scale.ok() || !pad.ok())
-    return Match::no("a parameter that is not constant");
+  if (!box || !pad.ok()) return Match::no("a parameter that is not constant");
   const int64_t entries = apart ? 4 : m.call.shape(boxes)[2], count = m.call.shape(boxes)[0];
   uint32_t image = entries == 5 ? BOX_NAMES_IMAGE : listed ? BOX_INDEX_OF_IMAGE : BOX_IS_IMAGE;
   if (!apart && entries == 4) image = BOX_OF_EVERY_IMAGE;
   // Boxes may name images that do not exist, which is an error.
-  if (image == BOX_NAMES_IMAGE || image == BOX_INDEX_OF_IMAGE) {
-    const ir::TensorView* v = m.call.value(listed ? "box_indices" : boxes);
+  if (image == BOX_INDEX_OF_IMAGE)
+    if (std::string why = refusal_of_images(m, "box_indices", x[0]); !why.empty()) return Match::no(why);
+  if (image == BOX_NAMES_IMAGE) {
+    const ir::TensorView* v = m.call.value(boxes);
     if (v == nullptr) return Match::no("numbers of images that are checked while running");
-    for (int64_t n = 0; n < count; n++) {
-      const double at = listed ? static_cast<double>(ir::load_i64(*v, n)) : ir::load_f64(*v, n * 5);
-      if (!(at >= 0 && at < static_cast<double>(x[0]))) return Match::no("a box of an image that does not exist");
-    }
+    for (int64_t n = 0; n < count; n++)
+      if (const double at = ir::load_f64(*v, n * 5); !(at >= 0 && at < static_cast<double>(x[0])))
+        return Match::no("a box of an image that does not exist");
   }
   const int r = y.rank();
   const auto i32 = [](int64_t v) { return static_cast<int32_t>(v); };
-  const auto last = [&](int64_t n) { return *normalized ? static_cast<float>(n - 1) : 1.0f; };
-  const BoxParams params{u32(y.count()), i32(x[0]),    i32(x[1]),
-                         i32(x[2]),      i32(x[3]),    i32(y[r - 2]),
-                         i32(y[r - 1]),  i32(entries), static_cast<float>(*scale),
-                         last(x[2]),     last(x[3]),   static_cast<float>(*pad)};
-  const bool height_first = mode->ends_with("HEIGHT_FIRST"), center = mode->starts_with("CENTER");
+  const BoxParams params{u32(y.count()), i32(x[0]),      i32(x[1]),         i32(x[2]),
+                         i32(x[3]),      i32(y[r - 2]),  i32(y[r - 1]),     i32(entries),
+                         box->scale,     box->row_scale, box->column_scale, static_cast<float>(*pad)};
   // Positions need float32.
   const Element e = *element_of(features_of(m), m.call.dtype("x"));
-  const int in = m.call.arg_index("x"), box = m.call.arg_index(boxes),
-            index = listed ? m.call.arg_index("box_indices") : box;
+  const int in = m.call.arg_index("x"), numbers = m.call.arg_index(boxes),
+            index = listed ? m.call.arg_index("box_indices") : numbers;
   KernelChoice c = listed ? choice_of(m, "crop_resize", {"x", boxes, "box_indices"}, e)
                           : choice_of(m, "crop_resize", {"x", boxes}, e);
   set_cost(c, m, 16 * static_cast<double>(y.count()));
-  c.record = [=, mode = static_cast<uint32_t>(*sampling)](Recorder& recorder, const RecordArgs& args) {
-    return recorder_of(recorder).dispatch(shader_name("crop_resize", e), {image, height_first, center, mode},
-                                          {Use::read(view(args.in, in)), Use::read(view(args.in, box)),
+  c.record = [=, box = *box](Recorder& recorder, const RecordArgs& args) {
+    return recorder_of(recorder).dispatch(shader_name("crop_resize", e),
+                                          {image, box.height_first, box.center, box.sampling},
+                                          {Use::read(view(args.in, in)), Use::read(view(args.in, numbers)),
                                            Use::read(view(args.in, index)), Use::write(args.out[0])},
                                           params, CommandRecorder::lines(params.count));
   };

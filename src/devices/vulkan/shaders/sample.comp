@@ -6,9 +6,6 @@
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const bool kMatrix = false;
 layout(constant_id = 1) const bool kLinear = true;
-layout(constant_id = 2) const uint kPadding = SAMPLE_CONSTANT;
-layout(constant_id = 3) const uint kRange = SAMPLE_PIXELS;
-layout(constant_id = 4) const bool kAlign = false;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) readonly buffer C { T2 positions[]; };
 layout(binding = 2) writeonly buffer Y { T y[]; };
@@ -19,25 +16,7 @@ layout(push_constant) uniform P {
   float pad;
 };
 
-// Reflected into [low, high], then clamped.
-float reflected(float v, float low, float high, int n) {
-  const float span = high - low;
-  if (!(span > 0.0) || isnan(v) || isinf(v)) return 0.0;
-  const float away = abs(v - low), turns = floor(away / span), rest = away - turns * span;
-  return clamp(mod(turns, 2.0) != 0.0 ? high - rest : low + rest, 0.0, float(n - 1));
-}
-
-float to_pixel(float v, int n) {
-  const float size = float(n);
-  if (kRange == SAMPLE_MINUS_ONE_TO_ONE) v = kAlign ? (v + 1.0) / 2.0 * (size - 1.0) : ((v + 1.0) * size - 1.0) / 2.0;
-  if (kRange == SAMPLE_ZERO_TO_ONE) v = kAlign ? v * (size - 1.0) : v * size - 0.5;
-  switch (kPadding) {
-    case SAMPLE_BORDER: return v > 0.0 ? min(v, size - 1.0) : 0.0;
-    case SAMPLE_REFLECTION: return reflected(v, 0.0, size - 1.0, n);
-    case SAMPLE_SYMMETRIC: return reflected(v, -0.5, size - 0.5, n);
-    default: return v;
-  }
-}
+#include "sample.glsl"
 
 float from_pixel(int i, int n) {
   if (kAlign) return n > 1 ? 2.0 * float(i) / float(n - 1) - 1.0 : 0.0;

@@ -93,16 +93,41 @@ TEST(Doubles, ExactDistancesAndProductsAreThoseOfPlainLoops) {
     }
 }
 
+TEST(Doubles, ExactDistancesToListedRowsAreThoseOfPlainLoops) {
+  for (int64_t depth : {1, 5, 64}) {
+    const std::vector<double> x = random(depth, 5), numbers = random(30 * depth, 6);
+    const std::vector<float> w(numbers.begin(), numbers.end());
+    for (int64_t count : {0, 1, 7, 8, 21}) {
+      std::vector<int64_t> at(static_cast<size_t>(count));
+      for (int64_t i = 0; i < count; i++) at[static_cast<size_t>(i)] = i * 7 % 30;
+      for (const DoublesSet& set : doubles_sets()) {
+        std::vector<double> y(static_cast<size_t>(count + 1), -1e9);
+        set.exact->distances_to(x.data(), depth, w.data(), at.data(), count, y.data());
+        EXPECT_EQ(y.back(), -1e9) << set.name;
+        for (int64_t i = 0; i < count; i++) {
+          const float* row = w.data() + at[static_cast<size_t>(i)] * depth;
+          double squares = 0;
+          for (int64_t k = 0; k < depth; k++) {
+            const double d = x[static_cast<size_t>(k)] - static_cast<double>(row[k]);
+            squares += d * d;
+          }
+          EXPECT_EQ(y[static_cast<size_t>(i)], squares) << set.name << ", row " << i << " of " << count;
+        }
+      }
+    }
+  }
+}
+
 TEST(Doubles, NextBelowFindsTheFirstPosition) {
   for (const DoublesSet& set : doubles_sets())
     for (int64_t count : {0, 1, 7, 40, 200}) {
-      std::vector<double> x(static_cast<size_t>(count), 2.0);
-      if (count > 0) x[0] = std::nan("");
-      EXPECT_EQ(set.loops->next_below(x.data(), 0, count, 2.0), count) << set.name;
+      std::vector<float> x(static_cast<size_t>(count), 2.0F);
+      if (count > 0) x[0] = std::nanf("");
+      EXPECT_EQ(set.loops->next_below(x.data(), 0, count, 2.0F), count) << set.name;
       for (int64_t at = 0; at < count; at += 3) {
-        x[static_cast<size_t>(at)] = 1.5;
+        x[static_cast<size_t>(at)] = 1.5F;
         for (int64_t first : {at, at / 2}) {
-          const int64_t got = set.loops->next_below(x.data(), first, count, 2.0);
+          const int64_t got = set.loops->next_below(x.data(), first, count, 2.0F);
           EXPECT_EQ(got, (first + 2) / 3 * 3) << set.name << ", from " << first << " of " << count;
         }
       }

@@ -1,13 +1,12 @@
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/doubles.h"
 
-/// Products and distances of rows with constant vectors, in double: linear models, support vector machines and nearest
-/// neighbors. The constant vectors are the columns of a packed matrix, so that several are summed at once and each sum
-/// keeps the order of the reference.
+/// Products and distances of rows with constant vectors, in double: linear models and support vector machines. The
+/// constant vectors are the columns of a packed matrix, so that several are summed at once and each sum keeps the order
+/// of the reference.
 namespace moka::devices::cpu {
 
 namespace {
@@ -204,90 +203,12 @@ Match match_svm(const MatchCall& m) {
   return Match::yes(std::move(c));
 }
 
-struct Neighbor {
-  double distance;
-  int64_t sample;
-  bool operator<(const Neighbor& o) const {
-    return distance < o.distance || (distance == o.distance && sample < o.sample);
-  }
-};
-
-/// The nearest of `count` samples, in ascending order of distance.
-void nearest(const double* distance, int64_t count, Neighbor* out, int64_t k) {
-  const auto number = [](double d) { return d == d ? d : std::numeric_limits<double>::infinity(); };
-  for (int64_t i = 0; i < k; i++) out[i] = {number(distance[i]), i};
-  std::make_heap(out, out + k);
-  const auto next = vector::double_loops().next_below;
-  for (int64_t i = k; (i = next(distance, i, count, out[0].distance)) < count; i++) {
-    std::pop_heap(out, out + k);
-    out[k - 1] = {distance[i], i};
-    std::push_heap(out, out + k);
-  }
-  std::sort_heap(out, out + k);
-}
-
-Match match_neighbors(const MatchCall& m) {
-  const ir::TensorView& samples = *m.call.value("samples");
-  const int64_t count = samples.shape[0], depth = samples.shape[1], classes = *m.call.integer("classes");
-  const auto rows = rows_of(m, classes);
-  if (!rows || rows->length != depth) return Match::no("an empty array");
-  const int64_t k = std::min(*m.call.integer("k"), count);
-  const bool inverse = *m.call.text("weighting") == "inverse_distance";
-  KernelChoice c;
-  c.kernel = "cpu.ml.neighbors";
-  c.cost = sums_cost(m, *rows, count);
-  const int at = m.call.arg_index("samples");
-  const auto x_at = static_cast<size_t>(m.call.arg_index("x")),
-             labels_at = static_cast<size_t>(m.call.arg_index("labels"));
-  c.in_prepare_only.resize(m.call.all_args().size());
-  c.in_prepare_only[static_cast<size_t>(at)] = true;
-  auto packed = std::make_shared<std::shared_ptr<const std::byte>>();
-  c.prepare = [=](kernel::PrepareContext& context) -> Status {
-    *packed = MOKA_TRY(context.pack(
-        at, "columns", packed_bytes(depth, count), [&](const ir::TensorView& value, std::byte* to) -> Status {
-          auto* p = reinterpret_cast<double*>(to);
-          std::fill_n(p, packed_bytes(depth, count) / sizeof(double), 0.0);
-          for (int64_t i = 0; i < count; i++)
-            for (int64_t j = 0; j < depth; j++)
-              p[packed_at(depth, j, i)] = static_cast<double>(value.as<float>()[i * depth + j]);
-          return {};
-        }));
-    return {};
-  };
-  constexpr int64_t kTogether = 4;  // rows whose distances are kept at a time
-  const size_t distances = static_cast<size_t>(kTogether * count) * sizeof(double);
-  c.thread_scratch = distances + static_cast<size_t>(k) * sizeof(Neighbor);
-  tile(c, rows->count, [=](const KernelArgs& args, int64_t first, int64_t n) {
-    const int64_t* labels = args.in[labels_at].as<int64_t>();
-    auto* distance = args.own<double>();
-    auto* near = reinterpret_cast<Neighbor*>(args.own(args.thread) + distances);
-    for (int64_t r = 0; r < n; r++) {
-      if (r % kTogether == 0)
-        vector::double_loops().distances(args.in[x_at].as<double>() + (first + r) * depth, std::min(kTogether, n - r),
-                                         depth, vectors_of(packed), count, distance);
-      nearest(distance + r % kTogether * count, count, near, k);
-      double* y = args.out[0].as<double>() + (first + r) * classes;
-      std::fill_n(y, classes, 0.0);
-      const bool hit = near[0].distance == 0;
-      double sum = 0;
-      for (int64_t i = 0; i < k; i++) {
-        const double weight = !inverse ? 1 : hit ? (near[i].distance == 0 ? 1 : 0) : 1 / std::sqrt(near[i].distance);
-        y[labels[near[i].sample]] += weight;
-        sum += weight;
-      }
-      for (int64_t i = 0; i < classes; i++) y[i] = sum > 0 ? y[i] / sum : 1.0 / static_cast<double>(classes);
-    }
-  });
-  return Match::yes(std::move(c));
-}
-
 }  // namespace
 
 KernelFamily family_ml_vectors() {
   static const KernelDef defs[] = {
       {.name = "cpu.ml.linear", .ops = {"ml_linear"}, .match = match_vectors_linear},
       {.name = "cpu.ml.svm", .ops = {"ml_svm_kernel"}, .match = match_svm},
-      {.name = "cpu.ml.neighbors", .ops = {"ml_nearest_neighbors"}, .match = match_neighbors},
   };
   return {200, defs};
 }

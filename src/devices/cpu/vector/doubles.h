@@ -24,8 +24,10 @@ struct DoubleLoops {
   void (*exponentials)(double* y, int64_t count, double factor);
   /// y[i] = 1 / (1 + exp(-x[i])).
   void (*logistics)(const double* x, double* y, int64_t count);
+  /// y[i] = the sum over k of (x[k] - w[at[i] * depth + k])^2, for `count` of the rows of w.
+  void (*distances_to)(const double* x, int64_t depth, const float* w, const int64_t* at, int64_t count, double* y);
   /// The first position of x in [first, count) with a number below `bound`, else count.
-  int64_t (*next_below)(const double* x, int64_t first, int64_t count, double bound);
+  int64_t (*next_below)(const float* x, int64_t first, int64_t count, float bound);
   /// Divides each row of x by its sum. A sum that is not positive gives equal results.
   void (*normalize)(const double* x, double* y, int64_t rows, int64_t columns);
   /// index[r] = the position of the largest number of a row, the first of equals. NaN never wins; if all are NaN, the
@@ -36,7 +38,7 @@ struct DoubleLoops {
 /// The table for this processor.
 const DoubleLoops& double_loops();
 
-/// The same without fused multiply-adds: `products` and `distances` are those of plain C++ to the last bit.
+/// The same without fused multiply-adds: products and distances are those of plain C++ to the last bit.
 const DoubleLoops& exact_double_loops();
 
 const DoubleLoops& double_loops_base();

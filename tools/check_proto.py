@@ -19,11 +19,12 @@ from google.protobuf import descriptor_pb2
 
 THEIRS, OURS = "CoreML.Specification", "moka.proto"
 # Our own fields, which the file reader writes.
-OWN_FIELDS = {(".WeightParams", "payload_index"), (".MILSpec.TensorValue", "payload_index")}
+OWN_FIELDS = {(".WeightParams", "payload_index"), (".MILSpec.TensorValue", "payload_index"),
+              (".NearestNeighborsIndex", "payload_index")}
 OWN_NUMBER = 100001
 # A descriptor that no model refers to and that current protobuf versions cannot load.
 NOT_PART = {"NamedParameters"}
-PAYLOAD_MESSAGES = {".WeightParams", ".MILSpec.TensorValue"}
+PAYLOAD_MESSAGES = {".WeightParams", ".MILSpec.TensorValue", ".NearestNeighborsIndex"}
 
 
 def coremltools_files():

@@ -27,7 +27,8 @@ WeightKind weight_kind(Payload::Kind kind) {
     case Payload::Kind::float16: return WeightKind::float16;
     case Payload::Kind::raw: return WeightKind::raw;
     case Payload::Kind::int8_raw: return WeightKind::int8_raw;
-    case Payload::Kind::tensor: break;
+    case Payload::Kind::tensor:
+    case Payload::Kind::samples: break;
   }
   return WeightKind::none;
 }
@@ -166,6 +167,35 @@ Result<TensorData> ModelFile::tensor_data(const proto::MILSpec::TensorValue& ten
   return out;
 }
 
+Result<SampleData> ModelFile::sample_data(const proto::NearestNeighborsIndex& index) const {
+  SampleData out;
+  if (index.has_payload_index()) {
+    const Payload* p = MOKA_TRY(find_payload(rep_->decoded.payloads, index.payload_index()));
+    if (p->kind != Payload::Kind::samples || index.floatsamples_size() > 0)
+      return fail(ErrorCode::malformed, "the samples of a nearest-neighbors index are given more than once");
+    out.runs = p->samples;
+    out.length = out.runs->runs().front().size / sizeof(float);
+    for (const SampleRun& run : out.runs->runs()) out.count += run.count;
+    return out;
+  }
+  out.count = static_cast<size_t>(index.floatsamples_size());
+  if (out.count > 0) out.length = static_cast<size_t>(index.floatsamples(0).vector_size());
+  std::vector<SampleRun> runs;
+  for (size_t i = 0; i < out.count && !out.other; ++i) {
+    const auto& numbers = index.floatsamples(static_cast<int>(i)).vector();
+    const auto length = static_cast<size_t>(numbers.size());
+    if (length != out.length) {
+      out.other = i;
+      out.other_length = length;
+    } else {
+      const size_t size = length * sizeof(float);
+      runs.push_back({numbers_of(numbers, rep_->decoded.holder), 1, size, size});
+    }
+  }
+  if (!runs.empty() && !out.other) out.runs = std::make_shared<const SampleRuns>(std::move(runs));
+  return out;
+}
+
 Result<std::string> ModelFile::complete_specification(std::string_view serialized) const {
   return fill_payloads(serialized, rep_->decoded.payloads);
 }
@@ -291,6 +321,33 @@ Result<ModelFile> open_model_bytes(Bytes spec, std::map<std::string, Bytes> blob
 ModelFile ModelFile::as_encrypted() const {
   auto rep = std::make_shared<Rep>(*rep_);
   rep->encrypted = true;
+  return ModelFile(std::move(rep));
+}
+
+Result<ModelFile> ModelFile::with_samples(const AddedSamples& added) const {
+  MOKA_TRY(check_version(newest_version(spec()), raw(), "Model"));
+  auto rep = std::make_shared<Rep>(*rep_);
+  rep->path.clear();
+  rep->raw = {};
+  rep->decoded = copy_of(rep_->decoded);
+  proto::KNearestNeighborsClassifier& classifier = *rep->decoded.model->mutable_knearestneighborsclassifier();
+  proto::NearestNeighborsIndex& index = *classifier.mutable_nearestneighborsindex();
+  const SampleData samples = MOKA_TRY(sample_data(spec().knearestneighborsclassifier().nearestneighborsindex()));
+  std::vector<SampleRun> runs;
+  if (samples.runs) runs.assign(samples.runs->runs().begin(), samples.runs->runs().end());
+  const size_t size = static_cast<size_t>(index.numberofdimensions()) * sizeof(float);
+  if (!added.numbers.empty()) runs.push_back({added.numbers, added.numbers.size() / size, size, size});
+  if (!runs.empty()) {
+    index.clear_floatsamples();
+    index.set_payload_index(static_cast<uint32_t>(rep->decoded.payloads.size()));
+    rep->decoded.payloads.push_back({Payload::Kind::samples, {}, std::make_shared<const SampleRuns>(std::move(runs))});
+  }
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&added.labels))
+    for (const std::string& text : *texts) classifier.mutable_stringclasslabels()->add_vector(text);
+  else
+    for (const int64_t label : std::get<std::vector<int64_t>>(added.labels))
+      classifier.mutable_int64classlabels()->add_vector(label);
+  if (added.neighbors) classifier.mutable_numberofneighbors()->set_defaultvalue(*added.neighbors);
   return ModelFile(std::move(rep));
 }
 

@@ -8,16 +8,19 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/budget.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "format/keys.h"
+#include "format/mlmodel/sample_runs.h"
 #include "format/weights/weight_store.h"
 
 namespace moka::proto {
 class Model;
+class NearestNeighborsIndex;
 class Pipeline;
 class WeightParams;
 namespace MILSpec {
@@ -61,6 +64,22 @@ struct TensorData {
   Kind kind = Kind::none;
   Bytes bytes;
   size_t count = 0;  ///< elements; for `raw`, bytes
+};
+
+/// The samples of a nearest-neighbors classifier.
+struct SampleData {
+  size_t count = 0;
+  size_t length = 0;            ///< numbers of the first sample
+  std::optional<size_t> other;  ///< the first sample of another length
+  size_t other_length = 0;
+  std::shared_ptr<const SampleRuns> runs;  ///< null: there are no samples, or their lengths differ
+};
+
+/// Samples to add to a nearest-neighbors classifier.
+struct AddedSamples {
+  Bytes numbers;  ///< float32, as many for each sample as the classifier has dimensions
+  std::variant<std::vector<std::string>, std::vector<int64_t>> labels;  ///< one for each sample
+  std::optional<int64_t> neighbors;                                     ///< replaces the model's number of neighbors
 };
 
 /// An entry of an .mlpackage's manifest.
@@ -107,6 +126,10 @@ class ModelFile {
   /// Whether the model is in an encrypted file. Its parts must not be written to disk.
   bool encrypted() const;
   ModelFile as_encrypted() const;
+  /// This model with more samples, in memory: its raw() is empty. Precondition: spec() is a nearest-neighbors
+  /// classifier, which the labels fit. Errors: those of sample_data; unsupported (it was opened as a model of any kind,
+  /// and Moka cannot import it).
+  Result<ModelFile> with_samples(const AddedSamples& added) const;
   /// Null unless compiled.
   const CompiledInfo* compiled() const;
 
@@ -118,6 +141,9 @@ class ModelFile {
   /// them alive. Errors: malformed (more than one of the payload fields is set).
   Result<WeightData> weight_data(const proto::WeightParams& weight) const;
   Result<TensorData> tensor_data(const proto::MILSpec::TensorValue& tensor) const;
+  /// The samples of an index in this file's spec(). The returned value keeps them alive. Errors: malformed (samples are
+  /// given twice).
+  Result<SampleData> sample_data(const proto::NearestNeighborsIndex& index) const;
 
   /// A serialized message of this file's spec(), completed with the weights that stayed in the file.
   Result<std::string> complete_specification(std::string_view serialized) const;

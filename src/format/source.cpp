@@ -66,10 +66,14 @@ Result<Message> edit_pipeline(Message model) {
 }
 
 Result<ModelSource> ModelSource::read(const std::string& path) {
-  const ModelFile file = MOKA_TRY(open_model(path, {.any_kind = true}));
+  return read(MOKA_TRY(open_model(path, {.any_kind = true})));
+}
+
+Result<ModelSource> ModelSource::read(const ModelFile& file) {
   MOKA_TRY(refuse_encrypted(file, "changing it"));
   if (file.compiled() != nullptr)
-    return fail(ErrorCode::invalid_argument, "'", path, "': expected a model, got a compiled one; decompile it first");
+    return fail(ErrorCode::invalid_argument, "'", file.path(),
+                "': expected a model, got a compiled one; decompile it first");
   ModelSource source{MOKA_TRY(Message::parse("Model", file.raw()))};
   if (file.container() != Container::mlpackage) return source;
   const fs::path root = MOKA_TRY(real_path(file.path()));

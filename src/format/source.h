@@ -23,6 +23,8 @@ struct ModelSource {
 
   /// Errors: those of opening a model; invalid_argument (a compiled model).
   static Result<ModelSource> read(const std::string& path);
+  /// The same for a model that is open.
+  static Result<ModelSource> read(const ModelFile& file);
   /// Writes a package if `path` ends with .mlpackage, otherwise a file. A package that was read keeps the names of its
   /// files. Errors: invalid_argument (the path does not fit the model, or the folder has other files), io, those of
   /// Message::serialize.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "format/proto/model.pb.h"
+#include "import/common/distinct.h"
 
 namespace moka::import {
 
@@ -76,28 +77,20 @@ std::vector<ir::Tensor> labels_of(const M& m) {
 }
 
 /// The labels of samples as classes, in ascending order.
-std::vector<ir::Tensor> distinct(std::vector<ir::Tensor> labels) {
-  const auto unique = [](auto first, auto last) {
-    std::sort(first, last);
-    return std::unique(first, last) - first;
-  };
-  for (ir::Tensor& t : labels) {
-    if (t.dtype() == ir::DType::string) {
-      auto all = t.view().as<std::string>();
-      std::vector<std::string> texts(all, all + t.count());
-      texts.resize(static_cast<size_t>(unique(texts.begin(), texts.end())));
-      const auto n = static_cast<int64_t>(texts.size());
-      t = ir::Tensor::strings(ir::Shape{n}, std::move(texts));
-      continue;
-    }
-    auto numbers = t.mut<int64_t>();
-    const int64_t n = unique(numbers.begin(), numbers.end());
-    auto fewer = ir::Tensor::zeros(ir::DType::int64, ir::Shape{n});
-    if (!fewer.ok()) continue;
-    std::copy_n(numbers.begin(), n, fewer->mut<int64_t>().begin());
-    t = std::move(*fewer);
+std::vector<ir::Tensor> classes_of(const proto::KNearestNeighborsClassifier& m) {
+  std::vector<ir::Tensor> out;
+  if (m.has_stringclasslabels()) {
+    std::vector<std::string> texts = distinct_of(m.stringclasslabels().vector()).values;
+    const auto n = static_cast<int64_t>(texts.size());
+    out.push_back(ir::Tensor::strings(ir::Shape{n}, std::move(texts)));
+  } else if (m.has_int64classlabels()) {
+    const std::vector<int64_t> numbers = distinct_of(m.int64classlabels().vector()).values;
+    auto t = ir::Tensor::zeros(ir::DType::int64, ir::Shape{static_cast<int64_t>(numbers.size())});
+    if (!t.ok()) return out;
+    std::copy(numbers.begin(), numbers.end(), t->mut<int64_t>().begin());
+    out.push_back(std::move(*t));
   }
-  return labels;
+  return out;
 }
 
 Result<std::vector<ir::Tensor>> find_labels(const proto::Model& model, const format::ModelFile* file, int depth) {
@@ -109,7 +102,7 @@ Result<std::vector<ir::Tensor>> find_labels(const proto::Model& model, const for
     case proto::Model::kSupportVectorClassifier: return labels_of(model.supportvectorclassifier());
     case proto::Model::kTreeEnsembleClassifier: return labels_of(model.treeensembleclassifier());
     case proto::Model::kNeuralNetworkClassifier: return labels_of(model.neuralnetworkclassifier());
-    case proto::Model::kKNearestNeighborsClassifier: return distinct(labels_of(model.knearestneighborsclassifier()));
+    case proto::Model::kKNearestNeighborsClassifier: return classes_of(model.knearestneighborsclassifier());
     case proto::Model::kTextClassifier: return labels_of(model.textclassifier());
     case proto::Model::kNonMaximumSuppression: return labels_of(model.nonmaximumsuppression());
     case proto::Model::kPipelineClassifier:

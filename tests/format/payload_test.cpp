@@ -37,6 +37,34 @@ void expect_floats_in_place(const ModelFile& file, const proto::WeightParams& we
   EXPECT_LE(data->bytes.data() + data->bytes.size(), file.raw().data() + file.raw().size());
 }
 
+proto::Model neighbors(int count, int dimensions) {
+  proto::Model model;
+  model.set_specificationversion(4);
+  auto* classifier = model.mutable_knearestneighborsclassifier();
+  auto* index = classifier->mutable_nearestneighborsindex();
+  index->set_numberofdimensions(dimensions);
+  index->mutable_linearindex();
+  for (int i = 0; i < count; i++) {
+    auto* sample = index->add_floatsamples();
+    for (int j = 0; j < dimensions; j++) sample->add_vector(static_cast<float>(i * dimensions + j));
+    classifier->mutable_int64classlabels()->add_vector(i % 3);
+  }
+  return model;
+}
+
+void expect_ramp(const ModelFile& file, size_t count, size_t dimensions) {
+  const auto data = file.sample_data(file.spec().knearestneighborsclassifier().nearestneighborsindex());
+  ASSERT_TRUE(data.ok()) << data.error().to_string();
+  EXPECT_EQ(data->count, count);
+  EXPECT_EQ(data->length, dimensions);
+  ASSERT_NE(data->runs, nullptr);
+  const Bytes all = *data->runs->joined();
+  const auto want = ramp(count * dimensions, 0);
+  ASSERT_EQ(all.size(), want.size() * sizeof(float));
+  EXPECT_EQ(std::memcmp(all.data(), want.data(), all.size()), 0);
+  EXPECT_EQ(data->runs->joined()->data(), all.data());
+}
+
 TEST(Payload, InsideLoopsBranchesAndPipelines) {
   proto::Model model;
   model.set_specificationversion(4);
@@ -128,9 +156,73 @@ TEST(Payload, ForgedIndexIsDropped) {
   EXPECT_FALSE(got.layers(0).innerproduct().weights().has_payload_index());
   EXPECT_EQ(file.weight_data(got.layers(0).innerproduct().weights())->kind, WeightData::Kind::none);
   EXPECT_EQ(file.weight_data(got.layers(1).innerproduct().weights())->bytes.size(), 9000u);
+  proto::Model few = neighbors(2, 7);
+  few.mutable_knearestneighborsclassifier()->mutable_nearestneighborsindex()->set_payload_index(0);
+  expect_ramp(reopen(few), 2, 7);
   proto::WeightParams foreign;
   foreign.set_payload_index(5);
   EXPECT_FALSE(file.weight_data(foreign).ok());
+}
+
+TEST(Payload, SamplesOfNearestNeighbors) {
+  const ModelFile file = reopen(neighbors(500, 7));
+  const auto& index = file.spec().knearestneighborsclassifier().nearestneighborsindex();
+  EXPECT_TRUE(index.has_payload_index());
+  EXPECT_EQ(index.floatsamples_size(), 0);
+  EXPECT_TRUE(index.has_linearindex());
+  expect_ramp(file, 500, 7);
+  const ModelFile few = reopen(neighbors(20, 7));
+  EXPECT_FALSE(few.spec().knearestneighborsclassifier().nearestneighborsindex().has_payload_index());
+  expect_ramp(few, 20, 7);
+
+  proto::Model pipeline;
+  *pipeline.mutable_pipelineclassifier()->mutable_pipeline()->add_models() = neighbors(500, 7);
+  const ModelFile around = reopen(pipeline);
+  const auto& inner = around.spec().pipelineclassifier().pipeline().models(0);
+  EXPECT_EQ(around.sample_data(inner.knearestneighborsclassifier().nearestneighborsindex())->count, 500u);
+}
+
+TEST(Payload, SamplesAreWrittenAgain) {
+  const proto::Model model = neighbors(500, 7);
+  const ModelFile file = reopen(model);
+  const auto whole = file.complete_specification(file.spec().SerializeAsString());
+  ASSERT_TRUE(whole.ok()) << whole.error().to_string();
+  proto::Model back;
+  ASSERT_TRUE(back.ParseFromString(*whole));
+  EXPECT_EQ(back.SerializeAsString(), model.SerializeAsString());
+}
+
+TEST(Payload, SamplesOfDifferentLengthsStay) {
+  proto::Model model = neighbors(500, 7);
+  model.mutable_knearestneighborsclassifier()->mutable_nearestneighborsindex()->mutable_floatsamples(300)->add_vector(
+      1);
+  const ModelFile file = reopen(model);
+  const auto& index = file.spec().knearestneighborsclassifier().nearestneighborsindex();
+  EXPECT_EQ(index.floatsamples_size(), 500);
+  const auto data = file.sample_data(index);
+  ASSERT_TRUE(data.ok());
+  EXPECT_EQ(data->other, 300u);
+  EXPECT_EQ(data->other_length, 8u);
+  EXPECT_EQ(data->runs, nullptr);
+}
+
+TEST(Payload, MoreSamples) {
+  for (int before : {0, 20, 500}) {
+    const ModelFile file = reopen(neighbors(before, 7));
+    AddedSamples added;
+    const auto numbers = ramp(14, static_cast<float>(before * 7));
+    added.numbers = Bytes::copy_of(std::as_bytes(std::span(numbers)));
+    added.labels = std::vector<int64_t>{8, 9};
+    added.neighbors = 4;
+    const auto more = file.with_samples(added);
+    ASSERT_TRUE(more.ok()) << more.error().to_string();
+    expect_ramp(*more, static_cast<size_t>(before) + 2, 7);
+    const auto& classifier = more->spec().knearestneighborsclassifier();
+    EXPECT_EQ(classifier.int64classlabels().vector_size(), before + 2);
+    EXPECT_EQ(classifier.int64classlabels().vector(before + 1), 9);
+    EXPECT_EQ(classifier.numberofneighbors().defaultvalue(), 4);
+    if (before > 0) expect_ramp(file, static_cast<size_t>(before), 7);
+  }
 }
 
 TEST(Payload, ImmediateTensorsOfPrograms) {

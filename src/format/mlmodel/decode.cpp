@@ -132,6 +132,15 @@ Result<DecodedModel> decode_model(const Bytes& spec, const std::shared_ptr<Memor
   return out;
 }
 
+DecodedModel copy_of(const DecodedModel& model) {
+  DecodedModel out;
+  out.holder = std::make_shared<MessageHolder>(nullptr);
+  out.model = out.holder->create();
+  out.model->CopyFrom(*model.model);
+  out.payloads = model.payloads;
+  return out;
+}
+
 Result<DecodedModel> decode_description(const Bytes& description, const std::shared_ptr<MemoryBudget>& budget) {
   return decode(description, budget, "the model description",
                 [](proto::Model& m) -> google::protobuf::MessageLite& { return *m.mutable_description(); });

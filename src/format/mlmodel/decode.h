@@ -28,6 +28,9 @@ struct DecodedModel {
 /// Errors: malformed, unsupported (size), out_of_budget.
 Result<DecodedModel> decode_model(const Bytes& spec, const std::shared_ptr<MemoryBudget>& budget);
 
+/// A copy of the message, with the same payloads. Its memory is charged to no budget.
+DecodedModel copy_of(const DecodedModel& model);
+
 /// A Model that contains only the description encoded in `description`.
 Result<DecodedModel> decode_description(const Bytes& description, const std::shared_ptr<MemoryBudget>& budget);
 

@@ -1,6 +1,7 @@
 #include "format/mlmodel/payload_cutter.h"
 
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -77,6 +78,7 @@ class Cutter {
     if (error_) return false;
     if (node == PayloadNode::WeightParams) return weight(in, out);
     if (node == PayloadNode::TensorValue) return tensor(in, out);
+    if (node == PayloadNode::NearestNeighborsIndex) return samples(in, out);
     if (depth > max_message_depth) {
       error_ = fail(ErrorCode::malformed, "the specification nests messages deeper than ", max_message_depth,
                     " at byte ", position(in.data()));
@@ -122,9 +124,14 @@ class Cutter {
     return dropped;
   }
 
-  void put_payload(std::string& out, Payload::Kind kind, data_view view) {
+  /// That of the next payload.
+  void put_index(std::string& out) const {
     append_key(out, index_field, pbf_wire_type::varint);
     append_varint(out, payloads_.size());
+  }
+
+  void put_payload(std::string& out, Payload::Kind kind, data_view view) {
+    put_index(out);
     payloads_.push_back({kind, bytes_of(view)});
   }
 
@@ -192,6 +199,50 @@ class Cutter {
     append_key(out, value.number, pbf_wire_type::length_delimited);
     append_varint(out, 0);
     put_payload(out, Payload::Kind::tensor, numbers);
+    return true;
+  }
+
+  /// Removes samples only when they follow each other and have the same size.
+  bool samples(data_view in, std::string& out) {
+    constexpr uint32_t samples_field = 2;
+    SampleRun run;
+    const char *first = nullptr, *begin = nullptr, *end = nullptr;
+    bool forged = false, cut = true;
+    PayloadField field;
+    const char* const last = in.data() + in.size();
+    for (pbf_reader reader(in); next(reader, field);) {
+      forged |= field.number == index_field;
+      if (field.number != samples_field || !cut) continue;
+      data_view numbers;
+      cut = field.delimited && only_field_one(field.view, numbers) && numbers.size() % sizeof(float) == 0;
+      if (!cut) continue;
+      if (run.count == 0) {
+        run.size = numbers.size();
+        run.step = static_cast<size_t>(field.end - field.begin);
+        begin = field.begin;
+        first = numbers.data();
+      }
+      cut = numbers.size() == run.size && field.begin == begin + run.count * run.step &&
+            numbers.data() == first + run.count * run.step;
+      run.count++;
+      end = field.end;
+      // Samples that begin with the same bytes as the first have its size.
+      const auto head = static_cast<size_t>(first - begin);
+      if (!cut || run.step != head + run.size) continue;
+      for (; static_cast<size_t>(last - end) >= run.step && std::memcmp(end, begin, head) == 0; end += run.step)
+        run.count++;
+      reader = pbf_reader(data_view(end, static_cast<size_t>(last - end)));
+    }
+    cut = cut && static_cast<size_t>(end - begin) >= payload_threshold;
+    if (!cut && !forged) return false;
+    filter(in, out,
+           [&](const PayloadField& f) { return f.number != index_field && !(cut && f.number == samples_field); });
+    if (cut) {
+      run.bytes = bytes_of(data_view(first, static_cast<size_t>(end - first)));
+      put_index(out);
+      payloads_.push_back(
+          {Payload::Kind::samples, {}, std::make_shared<const SampleRuns>(std::vector{std::move(run)})});
+    }
     return true;
   }
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "format/mlmodel/sample_runs.h"
 
 namespace moka::format {
 
@@ -15,13 +17,14 @@ inline constexpr size_t payload_threshold = 4096;
 
 /// A large run of numbers, which stays in the specification's bytes.
 struct Payload {
-  enum class Kind { float32, float16, raw, int8_raw, tensor };
+  enum class Kind { float32, float16, raw, int8_raw, tensor, samples };
   Kind kind;
-  Bytes bytes;
+  Bytes bytes;  ///< empty for samples
+  std::shared_ptr<const SampleRuns> samples = nullptr;
 };
 
-/// A specification without its large payloads. The WeightParams or TensorValue that held one has payload_index instead,
-/// an index into `payloads`; a tensor keeps its value member, now empty.
+/// A specification without its large payloads. The WeightParams, TensorValue or NearestNeighborsIndex that held one has
+/// payload_index instead, an index into `payloads`; a tensor keeps its value member, now empty.
 struct CutSpec {
   Bytes skeleton;  ///< the input itself if nothing was cut
   std::vector<Payload> payloads;

@@ -6,7 +6,8 @@
 /// Which messages of a specification can hold large payloads, and which fields lead to them.
 namespace moka::format {
 
-/// Every message between Model and WeightParams or TensorValue. Nested messages are joined by '_'.
+/// Every message between Model and WeightParams, TensorValue or NearestNeighborsIndex. Nested messages are joined by
+/// '_'.
 enum class PayloadNode : uint8_t {
   Model,
   PipelineClassifier,
@@ -16,6 +17,7 @@ enum class PayloadNode : uint8_t {
   NeuralNetworkClassifier,
   NeuralNetwork,
   Program,
+  KNearestNeighborsClassifier,
   NeuralNetworkLayer,
   Program_FunctionsEntry,
   Program_AttributesEntry,
@@ -41,6 +43,7 @@ enum class PayloadNode : uint8_t {
   Convolution3DLayerParams,
   Function,
   Value,
+  NearestNeighborsIndex,
   WeightParams,
   ActivationPReLU,
   ActivationParametricSoftplus,
@@ -76,7 +79,7 @@ struct PayloadEdge {
   PayloadNode to;
 };
 
-/// The fields of `node` that lead to payloads; empty for WeightParams and TensorValue themselves.
+/// The fields of `node` that lead to payloads; empty for those that hold payloads.
 std::span<const PayloadEdge> payload_edges(PayloadNode node);
 
 }  // namespace moka::format

@@ -36,7 +36,8 @@ class Filler {
       std::optional<PayloadNode> child;
       for (const PayloadEdge& edge : payload_edges(node))
         if (edge.field == field) child = edge.to;
-      const bool index = node == PayloadNode::WeightParams && field == proto::WeightParams::kPayloadIndexFieldNumber;
+      const bool index = (node == PayloadNode::WeightParams || node == PayloadNode::NearestNeighborsIndex) &&
+                         field == proto::WeightParams::kPayloadIndexFieldNumber;
       if (child && reader.wire_type() == pbf_wire_type::length_delimited) {
         put_delimited(out, field, MOKA_TRY(message(reader.get_view(), *child)));
       } else if (index && reader.wire_type() == pbf_wire_type::varint) {
@@ -60,9 +61,19 @@ class Filler {
       case Payload::Kind::float16: put_delimited(out, proto::WeightParams::kFloat16ValueFieldNumber, bytes); break;
       case Payload::Kind::raw: put_delimited(out, proto::WeightParams::kRawValueFieldNumber, bytes); break;
       case Payload::Kind::int8_raw: put_delimited(out, proto::WeightParams::kInt8RawValueFieldNumber, bytes); break;
+      case Payload::Kind::samples: put_samples(out, *payloads_[index].samples); break;
       case Payload::Kind::tensor: return fail(ErrorCode::unsupported, "a tensor in a neural network's weight");
     }
     return {};
+  }
+
+  static void put_samples(std::string& out, const SampleRuns& samples) {
+    for (const SampleRun& run : samples.runs())
+      for (size_t i = 0; i < run.count; ++i) {
+        std::string sample;
+        put_delimited(sample, proto::FloatVector::kVectorFieldNumber, run.bytes.text().substr(i * run.step, run.size));
+        put_delimited(out, proto::NearestNeighborsIndex::kFloatSamplesFieldNumber, sample);
+      }
   }
 
   const std::vector<Payload>& payloads_;

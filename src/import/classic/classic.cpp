@@ -133,9 +133,13 @@ Status Site::classify(Value* scores, Tensor classes) const {
   return {};
 }
 
+Status Site::charge(size_t bytes) const {
+  if (!context_->options.budget) return {};
+  return context_->options.budget->take(bytes, cat("numbers of a ", type_name_, " model"));
+}
+
 Result<Tensor> Site::copy(DType dtype, const ir::Shape& shape, const void* data, size_t bytes) const {
-  if (context_->options.budget)
-    MOKA_TRY(context_->options.budget->take(bytes, cat("numbers of a ", type_name_, " model")));
+  MOKA_TRY(charge(bytes));
   Tensor t = MOKA_TRY(Tensor::zeros(dtype, shape));
   if (bytes > 0) std::memcpy(t.mutable_data(), data, bytes);
   return t;
@@ -155,6 +159,10 @@ Result<Tensor> Site::tensor(std::span<const int32_t> v) const {
 }
 Result<Tensor> Site::tensor(std::span<const uint8_t> v, DType dtype) const {
   return copy(dtype, {static_cast<int64_t>(v.size())}, v.data(), v.size_bytes());
+}
+Result<Tensor> Site::tensor(Bytes bytes, DType dtype, const ir::Shape& shape) const {
+  MOKA_TRY(charge(bytes.size()));
+  return Tensor::wrap(dtype, shape, std::move(bytes));
 }
 
 namespace {

@@ -50,8 +50,11 @@ class Site {
   Result<ir::Tensor> tensor(std::span<const int64_t> v) const;
   Result<ir::Tensor> tensor(std::span<const int32_t> v) const;
   Result<ir::Tensor> tensor(std::span<const uint8_t> v, ir::DType dtype) const;
+  /// Shares the bytes.
+  Result<ir::Tensor> tensor(Bytes bytes, ir::DType dtype, const ir::Shape& shape) const;
 
  private:
+  Status charge(size_t bytes) const;
   Result<ir::Tensor> copy(ir::DType dtype, const ir::Shape& shape, const void* data, size_t bytes) const;
 
   const ImportContext* context_ = nullptr;

@@ -1,6 +1,6 @@
-#include <algorithm>
-
+#include "format/model_file.h"
 #include "import/classic/classic.h"
+#include "import/common/distinct.h"
 
 namespace moka::import {
 namespace {
@@ -16,23 +16,17 @@ struct Labels {
   std::vector<int64_t> samples;  ///< index of the class of each sample
 };
 
-template <class Field, class T = typename Field::value_type>
-std::vector<T> unique(const Field& labels, std::vector<int64_t>& of_sample) {
-  std::vector<T> classes(labels.begin(), labels.end());
-  std::sort(classes.begin(), classes.end());
-  classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
-  for (const T& l : labels) of_sample.push_back(std::lower_bound(classes.begin(), classes.end(), l) - classes.begin());
-  return classes;
-}
-
 Result<Labels> read_labels(const Site& site, const Knn& knn) {
   Labels out;
   if (knn.has_stringclasslabels()) {
-    auto classes = unique(knn.stringclasslabels().vector(), out.samples);
-    auto n = static_cast<int64_t>(classes.size());
-    out.classes = Tensor::strings({n}, std::move(classes));
+    auto all = distinct_of(knn.stringclasslabels().vector());
+    const auto n = static_cast<int64_t>(all.values.size());
+    out.classes = Tensor::strings({n}, std::move(all.values));
+    out.samples = std::move(all.of_label);
   } else {
-    out.classes = MOKA_TRY(site.tensor(unique(knn.int64classlabels().vector(), out.samples)));
+    auto all = distinct_of(knn.int64classlabels().vector());
+    out.classes = MOKA_TRY(site.tensor(all.values));
+    out.samples = std::move(all.of_label);
   }
   return out;
 }
@@ -58,25 +52,23 @@ Status import_nearest_neighbors(const proto::Model& model, const ImportContext& 
   Site site = MOKA_TRY(Site::open(model, context, builder, features));
   const Knn& knn = model.knearestneighborsclassifier();
   const proto::NearestNeighborsIndex& index = knn.nearestneighborsindex();
-  if (index.floatsamples_size() == 0) return import_empty(site, knn);
+  const format::SampleData data = MOKA_TRY(context.file.sample_data(index));
+  if (data.count == 0) return import_empty(site, knn);
   Labels labels = MOKA_TRY(read_labels(site, knn));
-  int64_t n = index.floatsamples_size(), d = index.numberofdimensions();
+  const auto n = static_cast<int64_t>(data.count);
+  const int64_t d = index.numberofdimensions();
   if (static_cast<int64_t>(labels.samples.size()) != n)
     return fail(ErrorCode::malformed, "kNearestNeighborsClassifier: expected a class label for each of ", n,
                 " samples, got ", labels.samples.size());
-  std::vector<float> samples;
-  for (int i = 0; i < n; ++i) {
-    const auto& row = index.floatsamples(i).vector();
-    if (row.size() != d)
-      return fail(ErrorCode::malformed, "kNearestNeighborsClassifier, sample ", i, ": expected ", d,
-                  " dimensions, got ", row.size());
-    samples.insert(samples.end(), row.begin(), row.end());
-  }
+  const bool first_differs = static_cast<int64_t>(data.length) != d;
+  if (first_differs || data.other)
+    return fail(ErrorCode::malformed, "kNearestNeighborsClassifier, sample ", first_differs ? 0 : *data.other,
+                ": expected ", d, " dimensions, got ", first_differs ? data.length : data.other_length);
   int64_t k = knn.numberofneighbors().defaultvalue();
   if (k < 1) return fail(ErrorCode::malformed, "kNearestNeighborsClassifier: expected at least one neighbor, got ", k);
   bool inverse = knn.WeightingScheme_case() == Knn::kInverseDistanceWeighting;
   std::vector<NamedArg> args{{"x", MOKA_TRY(site.vector(d))}, {"weighting", inverse ? "inverse_distance" : "uniform"}};
-  args.emplace_back("samples", MOKA_TRY(site.tensor(samples, {n, d})));
+  args.emplace_back("samples", MOKA_TRY(site.tensor(MOKA_TRY(data.runs->joined()), ir::DType::fp32, {n, d})));
   args.emplace_back("labels", MOKA_TRY(site.tensor(labels.samples)));
   args.emplace_back("classes", Tensor::scalar_i64(ir::DType::int64, labels.classes.count()));
   args.emplace_back("k", Tensor::scalar_i64(ir::DType::int64, k));

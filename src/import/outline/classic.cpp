@@ -115,7 +115,7 @@ void feature_print(const proto::CoreMLModels::VisionFeaturePrint& m, Facts& fact
 
 }  // namespace
 
-void outline_classic(const proto::Model& model, Outline& out) {
+void outline_classic(const proto::Model& model, const format::ModelFile& file, Outline& out) {
   Facts facts(out);
   using M = proto::Model;
   switch (model.Type_case()) {
@@ -133,7 +133,8 @@ void outline_classic(const proto::Model& model, Outline& out) {
       return facts.add("classes", labels(model.supportvectorclassifier()));
     case M::kKNearestNeighborsClassifier: {
       const auto& index = model.knearestneighborsclassifier().nearestneighborsindex();
-      facts.add("samples", index.floatsamples_size());
+      const auto samples = file.sample_data(index);
+      if (samples.ok()) facts.add("samples", samples->count);
       facts.add("dimensions", index.numberofdimensions());
       facts.add("neighbors", model.knearestneighborsclassifier().numberofneighbors().defaultvalue());
       return facts.add("classes", labels(model.knearestneighborsclassifier()));

@@ -76,7 +76,7 @@ Outline outline_of(const proto::Model& model, const format::ModelFile& file, int
         outline_network(model, file, out);
       if (file.compiled() != nullptr) add_rank_info(file, out);
       break;
-    default: outline_classic(model, out);
+    default: outline_classic(model, file, out);
   }
   return out;
 }

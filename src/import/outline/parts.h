@@ -46,7 +46,7 @@ void outline_espresso(const format::ModelFile& file, Outline& out);
 /// The preprocessing of a neural network's inputs, from its specification or from the files of a compiled one.
 void outline_preprocessing(const proto::Model& model, Outline& out);
 void outline_transforms(const proto::Model& model, const format::ModelFile& file, Outline& out);
-void outline_classic(const proto::Model& model, Outline& out);
+void outline_classic(const proto::Model& model, const format::ModelFile& file, Outline& out);
 
 /// "ios15" for "CoreML5"; unknown opsets stay unchanged.
 std::string opset_name(std::string_view opset);

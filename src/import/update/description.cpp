@@ -185,11 +185,12 @@ void describe_network(const proto::Model& whole, const proto::Model& model, Upda
   for (const Parameter& p : update::network_parameters(params)) add(p, out.parameters);
 }
 
-void describe_neighbors(const proto::KNearestNeighborsClassifier& c, UpdateDescription& out) {
+void describe_neighbors(const proto::KNearestNeighborsClassifier& c, const format::ModelFile& file,
+                        UpdateDescription& out) {
   const proto::NearestNeighborsIndex& index = c.nearestneighborsindex();
   NearestNeighbors to;
   to.dimensions = index.numberofdimensions();
-  to.samples = index.floatsamples_size();
+  if (const auto samples = file.sample_data(index); samples.ok()) to.samples = static_cast<int64_t>(samples->count);
   to.index = index.has_singlekdtreeindex() ? "kdTree" : index.has_linearindex() ? "linear" : "";
   to.leaf_size = index.singlekdtreeindex().leafsize();
   to.weighting = c.has_inversedistanceweighting() ? "inverseDistance" : c.has_uniformweighting() ? "uniform" : "";
@@ -206,7 +207,8 @@ void describe_model(const proto::Model& whole, const proto::Model& model, const 
                     UpdateDescription& out) {
   if (update::parameters_of(model) != nullptr && format::layers_of(model) != nullptr)
     return describe_network(whole, model, out);
-  if (model.has_knearestneighborsclassifier()) return describe_neighbors(model.knearestneighborsclassifier(), out);
+  if (model.has_knearestneighborsclassifier())
+    return describe_neighbors(model.knearestneighborsclassifier(), file, out);
   if (format::pipeline_of(model) == nullptr || depth > kMaxPipelineDepth) return;
   const auto stages = file.stages(model);
   if (stages.empty()) return;

@@ -39,7 +39,7 @@ bool is_same(const proto::FeatureDescription& a, const proto::FeatureDescription
 
 /// Checks of one kind of model.
 Status check_network(const proto::Model& model, std::vector<std::string>& remarks);
-Status check_neighbors(const proto::Model& model);
+Status check_neighbors(const proto::Model& model, const format::ModelFile& file);
 /// A parameter's default and what is allowed.
 Status check_parameter(const Parameter& parameter);
 

@@ -61,7 +61,7 @@ Status check_parameter(const Parameter& p) {
   return fail(ErrorCode::malformed, "parameter '", p.name, "': expected a finite default, got ", value);
 }
 
-Status check_neighbors(const proto::Model& model) {
+Status check_neighbors(const proto::Model& model, const format::ModelFile& file) {
   const proto::KNearestNeighborsClassifier& c = model.knearestneighborsclassifier();
   const proto::NearestNeighborsIndex& index = c.nearestneighborsindex();
   using Knn = proto::KNearestNeighborsClassifier;
@@ -82,13 +82,15 @@ Status check_neighbors(const proto::Model& model) {
   const int labels = texts ? c.stringclasslabels().vector_size() : c.int64classlabels().vector_size();
   if (labels == 0 && standard == Knn::DEFAULTCLASSLABEL_NOT_SET)
     return refuse("it has neither samples nor a default label");
-  if (index.floatsamples_size() != labels)
-    return refuse("expected a label for each of ", index.floatsamples_size(), " samples, got ", labels);
+  const format::SampleData samples = MOKA_TRY(file.sample_data(index));
+  if (samples.count != static_cast<size_t>(labels))
+    return refuse("expected a label for each of ", samples.count, " samples, got ", labels);
   if (index.numberofdimensions() < 1)
     return refuse("expected samples of one dimension or more, got ", index.numberofdimensions());
-  for (int i = 0; i < index.floatsamples_size(); ++i)
-    if (const int got = index.floatsamples(i).vector_size(); got != index.numberofdimensions())
-      return refuse("sample ", i, ": expected ", index.numberofdimensions(), " dimensions, got ", got);
+  const bool first_differs = samples.count > 0 && samples.length != static_cast<size_t>(index.numberofdimensions());
+  if (first_differs || samples.other)
+    return refuse("sample ", first_differs ? 0 : *samples.other, ": expected ", index.numberofdimensions(),
+                  " dimensions, got ", first_differs ? samples.length : samples.other_length);
   if (!index.has_linearindex() && !index.has_singlekdtreeindex()) return refuse("it has no kind of index");
   if (index.has_singlekdtreeindex() && index.singlekdtreeindex().leafsize() <= 0)
     return refuse("expected a positive leaf size, got ", index.singlekdtreeindex().leafsize());
@@ -143,7 +145,7 @@ Status check_part(const proto::Model& model, const format::ModelFile& file, std:
     return fail(ErrorCode::malformed, "an updatable model needs specification version ", kFirstVersion,
                 " or later, got ", model.specificationversion());
   if (is_pipeline) return check_pipeline(model, file, remarks, depth);
-  if (model.has_knearestneighborsclassifier()) return update::check_neighbors(model);
+  if (model.has_knearestneighborsclassifier()) return update::check_neighbors(model, file);
   if (update::parameters_of(model) != nullptr) return update::check_network(model, remarks);
   return fail(ErrorCode::malformed, "a model of type ", model_type_name(model_type(model, file)),
               " cannot be updatable; neural networks, nearest-neighbors classifiers and pipelines of them can");

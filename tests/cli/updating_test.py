@@ -202,6 +202,7 @@ class Updating(Case):
         for arguments, code, message in [
             ([self.plain, "--data", data, "-o", self.folder / "new.txt"], USE, "expected a name that ends with .mlmodel, .mlpackage or .mlmodelc"),
             ([self.plain, "--data", data, "-o", out, "--plot", self.folder / "plot.jpg"], USE, "--plot: expected a name that ends with .png"),
+            ([NEIGHBORS, "--data", data, "-o", out, "--plot", self.folder / "plot.png"], USE, "--plot: a nearest-neighbors classifier"),
             ([self.plain, "--data", data, "-o", foreign], USE, "foreign.mlmodel"),
             ([self.plain, "--data", data, "-o", data], USE, "rows.csv"),
             ([self.folder / "absent.mlmodel", "--data", data, "-o", out], FILE, "absent.mlmodel"),

@@ -271,6 +271,8 @@ int run_update(const UpdateCommandOptions& options, const Outputs& outputs) {
     throw UsageError(fmt::format("--plot: expected a name that ends with .png, got '{}'", options.plot));
   parameters_of(options);
   const ModelDescription described = description_of(options);
+  if (!options.plot.empty() && described.update->neighbors)
+    throw UsageError("--plot: a nearest-neighbors classifier keeps its examples and has no losses to draw");
   const UpdateData data(described, options.data, options.input);
   for (const std::string& text : data.notes()) note("update", text);
   History history(data.count());

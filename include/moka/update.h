@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -39,6 +40,9 @@ struct MOKA_EXPORT UpdateExamples {
   /// Returns what is in memory of an example, such as its label, without those values that take time to read. If it is
   /// given, UpdateTask::run looks at it for all examples before it changes a weight. May throw.
   std::function<Features(size_t index)> known;
+  /// Optional, for nearest-neighbors classifiers, which it makes faster: writes the numbers of an example and its label
+  /// as the classifier has it and returns true, or returns false so that `read` is called. May throw.
+  std::function<bool(size_t index, std::span<float> numbers, std::variant<std::string, int64_t>& label)> read_sample;
 
   UpdateExamples() = default;
   UpdateExamples(size_t count, std::function<Features(size_t index)> read) : count(count), read(std::move(read)) {}

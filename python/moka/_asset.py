@@ -37,6 +37,22 @@ class ModelAsset:
         return ModelAsset, (bytes(self.specification), {name: bytes(data) for name, data in self.blobs.items()})
 
 
+class SourceAsset(ModelAsset):
+    """The model of a source that nobody changes. Its bytes are made when they are read."""
+
+    def __init__(self, source: "_moka.build.ModelSource") -> None:
+        self.source = source
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "specification":
+            self.specification = self.source.specification().serialize()
+            return self.specification
+        if name == "blobs":
+            self.blobs = {file: self.source.weight_file(file).tobytes() for file in self.source.weight_files()}
+            return self.blobs
+        raise AttributeError(name)
+
+
 def size_of(source: Union[str, ModelAsset, bytes]) -> int:
     """Bytes of the file, folder or data that a model was loaded from."""
     if isinstance(source, ModelAsset):

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Callable, Dict, Mapping, Optional, Sequence, U
 import numpy as np
 
 from . import _configuration, _files, _keys, _log, _moka, _reports
-from ._asset import ModelAsset, size_of
+from ._asset import ModelAsset, SourceAsset, size_of
 from ._moka import Cancellation
 from ._predictor import Predictor, limits_of
 from ._view import View, view_of_asset
@@ -149,6 +149,8 @@ class Model(Predictor):
                 unpacked = _files.Unpacked(model, model)
         if unpacked is not None:
             core = _moka.Model.load(unpacked.path, c)
+        elif isinstance(model, SourceAsset):
+            core = model.source.load(c)
         elif isinstance(model, ModelAsset):
             core = _moka.Model.load_asset(model.specification, model.blobs, c)
         elif isinstance(model, str):

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _arrays, _configuration, _files, _keys, _moka
-from ._asset import ModelAsset
+from ._asset import ModelAsset, SourceAsset
 from ._message import Message
 from ._model import Model, _restore
 from ._moka import UpdateMetrics
@@ -20,9 +20,9 @@ class UpdateContext:
     """Core ML's MLUpdateContext: what an update has reached. A handler gets one, whose `model`, `weights`, `source` and `save` work
     until the handler returns. The one that UpdateTask.run returns has weights of its own."""
 
-    def __init__(self, core: "_moka.UpdateContext", names: List[str]) -> None:
+    def __init__(self, core: "_moka.UpdateContext", names: Optional[List[str]]) -> None:
         self._core = core
-        self._names = names
+        self._names = names  # None: nearest neighbors
         self._model: Optional[Model] = None
 
     @property
@@ -59,6 +59,8 @@ class UpdateContext:
 
     def load(self, **options: Any) -> Model:
         """The model, ready to predict. options: those of Model."""
+        if self._names is None:
+            return Model(SourceAsset(self._core.source()), **options)
         source = self.source
         if "parameters" not in options and self._names:
             try:
@@ -188,6 +190,7 @@ class UpdateTask:
         if progress is not None and not callable(progress):
             raise TypeError(f"progress: expected a function, got {type(progress).__name__}")
         count, self._read, self._in_memory = _reader(rows)
+        self._rows = rows if type(rows) is list else ()  # examples that may be read without Python
         self._progress = progress
         self._reading = _moka.Reading(resize or fit is not None, fit or "scaleFill", rate, pad)
         configuration = _configuration.usual()
@@ -200,7 +203,8 @@ class UpdateTask:
             self._core = _moka.UpdateTask.of_file(given, count, changed, configuration, kept)
         else:
             self._core = _moka.UpdateTask.of_source(given._source, count, changed, configuration, kept)
-        self._names = [name for layer in self._core.description.layers for name in layer.parameters]
+        description = self._core.description
+        self._names = None if description.nearest_neighbors else [name for layer in description.layers for name in layer.parameters]
 
     @property
     def description(self) -> "_moka.UpdateDescription":
@@ -213,7 +217,7 @@ class UpdateTask:
 
         Raises InvalidArgumentError and TypeError for an example that does not fit, which is named, DataError for a number that is not
         finite and for a loss that diverges, and what `rows` and `progress` raise."""
-        return UpdateContext(self._core.run(self._read, self._in_memory, self._show, self._reading), self._names)
+        return UpdateContext(self._core.run(self._rows, self._read, self._in_memory, self._show, self._reading), self._names)
 
     def resume(self, parameters: Parameters) -> None:
         """In a handler, or while the task is not running: changes parameters from the next mini-batch on. Raises InvalidArgumentError."""

@@ -142,6 +142,7 @@ void bind_source(nb::module_& m) {
       .def("set_weight_file",
            [](ModelSource& s, const std::string& f, nb::handle content) { s.set_weight_file(f, array_of(content)); })
       .def("add_stage", &ModelSource::add_stage)
+      .def("load", &ModelSource::load, nb::call_guard<Unlocked>())
       .def(
           "save",
           [](const ModelSource& source, const std::string& path, bool force) { source.save(path, overwrite(force)); },

@@ -3,8 +3,11 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <utility>
+#include <variant>
 
 #include "bindings.h"
 #include "interpreter.h"
@@ -59,15 +62,25 @@ class Task {
     options.kept_bytes = kept_bytes;
     UpdateExamples examples(count, [task = out.get()](size_t i) { return task->read(i); });
     examples.known = [task = out.get()](size_t i) { return task->known(i); };
+    examples.read_sample = [task = out.get()](size_t i, std::span<float> numbers, auto& label) {
+      return task->read_sample(i, numbers, label);
+    };
     const Unlocked unlocked;
     out->task_ = std::make_unique<UpdateTask>(model, std::move(examples), std::move(options));
     return out;
   }
 
-  /// `read`: returns the dict of an example. `in_memory`: it takes no time. `progress`: gets a context.
-  UpdateContext run(const nb::object& read, bool in_memory, const nb::object& progress, const Reading& reading) {
+  /// `rows`: a list of the examples, or an empty tuple. `read`: returns the dict of an example. `in_memory`: it takes no
+  /// time. `progress`: gets a context.
+  UpdateContext run(const nb::object& rows, const nb::object& read, bool in_memory, const nb::object& progress,
+                    const Reading& reading) {
     if (run_ != nullptr) raise(ErrorKind::invalid_argument, "the task is running already");
-    const Run run{read, in_memory, progress, reading};
+    Run run{rows, read, in_memory, progress, reading, nb::none(), nb::none()};
+    for (const FeatureDescription& f : description().training_inputs)
+      if (f.type == FeatureType::multi_array && f.array.shape.size() <= 1)
+        run.numbers = interned(f.name);
+      else if (f.type == FeatureType::string || f.type == FeatureType::int64)
+        run.label = interned(f.name);
     struct Running {
       Task& task;
       ~Running() { task.run_ = nullptr; }
@@ -83,11 +96,18 @@ class Task {
 
  private:
   struct Run {
-    nb::object read;
+    nb::object rows, read;
     bool in_memory;
     nb::object progress;
     Reading reading;
+    nb::object numbers, label;  ///< the names of the inputs of a sample, or None
   };
+
+  static nb::object interned(const std::string& name) { return nb::steal(PyUnicode_InternFromString(name.c_str())); }
+  static bool is_named(PyObject* key, const nb::object& name) {
+    return key == name.ptr() || (PyUnicode_CheckExact(key) != 0 && PyUnicode_Check(name.ptr()) != 0 &&
+                                 PyUnicode_Compare(key, name.ptr()) == 0);
+  }
 
   void check_names(nb::handle row) const {
     if (!nb::isinstance<nb::dict>(row)) return;
@@ -135,6 +155,53 @@ class Task {
     } catch (const nb::builtin_exception& e) {
       raise_type(place + e.what());
     }
+  }
+
+  /// Reads a dict that holds a vector of float32 and a label, and nothing else. Returns false for other examples.
+  bool read_sample(size_t index, std::span<float> numbers, std::variant<std::string, int64_t>& label) const {
+    const nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    PyObject* rows = run_->rows.ptr();
+    if (PyList_CheckExact(rows) == 0 || index >= static_cast<size_t>(PyList_Size(rows))) return false;
+    PyObject* row = PyList_GetItem(rows, static_cast<Py_ssize_t>(index));
+    if (PyDict_CheckExact(row) == 0 || PyDict_Size(row) != 2) return false;
+    bool has_numbers = false, has_label = false;
+    PyObject *key = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(row, &at, &key, &value) != 0;) {
+      if (is_named(key, run_->numbers))
+        has_numbers = copy_floats(value, numbers);
+      else if (is_named(key, run_->label))
+        has_label = copy_label(value, label);
+    }
+    return has_numbers && has_label;
+  }
+
+  static bool copy_floats(PyObject* value, std::span<float> to) {
+    if (PyObject_CheckBuffer(value) == 0) return false;
+    Py_buffer buffer;
+    if (PyObject_GetBuffer(value, &buffer, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
+      PyErr_Clear();
+      return false;
+    }
+    const bool fits = buffer.ndim == 1 && buffer.format != nullptr && std::strcmp(buffer.format, "f") == 0 &&
+                      static_cast<size_t>(buffer.len) == to.size_bytes();
+    if (fits) std::memcpy(to.data(), buffer.buf, to.size_bytes());
+    PyBuffer_Release(&buffer);
+    return fits;
+  }
+
+  static bool copy_label(PyObject* value, std::variant<std::string, int64_t>& to) {
+    if (PyUnicode_CheckExact(value) != 0) {
+      Py_ssize_t size = 0;
+      const char* text = PyUnicode_AsUTF8AndSize(value, &size);
+      if (text == nullptr) return PyErr_Clear(), false;
+      to.emplace<std::string>(text, static_cast<size_t>(size));
+      return true;
+    }
+    if (PyLong_CheckExact(value) == 0) return false;
+    int overflow = 0;
+    to = static_cast<int64_t>(PyLong_AsLongLongAndOverflow(value, &overflow));
+    return overflow == 0;
   }
 
   void progress(const UpdateContext& context) const {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 
 #include "format/message/message.h"
+#include "format/model_file.h"
 #include "format/source.h"
 #include "moka/build.h"
 #include "moka/program.h"
@@ -22,15 +24,21 @@ struct __attribute__((visibility("hidden"))) ModelSource::Impl {
   /// The source of a program, which is written when its message is needed first. Throws what ProgramBuilder::source
   /// does.
   explicit Impl(std::shared_ptr<const ProgramBuilder::Impl> program);
+  /// The source of a model that is decoded. `write` makes the message when it is needed.
+  Impl(format::ModelFile file, std::function<format::ModelSource()> write);
   ~Impl();
   format::ModelSource& source();
   /// nullptr: the source was read or is written, so that its message may have changed.
   std::shared_ptr<const ProgramBuilder::Impl> program();
+  /// nullopt: the same, or the source was not made of a decoded model.
+  std::optional<format::ModelFile> file();
 
  private:
   std::mutex mutex_;
   std::optional<format::ModelSource> source_;
   std::shared_ptr<const ProgramBuilder::Impl> program_;
+  std::optional<format::ModelFile> file_;
+  std::function<format::ModelSource()> write_;  ///< with `file_`
 };
 
 namespace api {

@@ -31,13 +31,18 @@ ModelSource::Impl::Impl(std::shared_ptr<const ProgramBuilder::Impl> program) : p
   program_->describing_model();
 }
 
+ModelSource::Impl::Impl(format::ModelFile file, std::function<format::ModelSource()> write)
+    : file_(std::move(file)), write_(std::move(write)) {}
+
 ModelSource::Impl::~Impl() = default;
 
 format::ModelSource& ModelSource::Impl::source() {
   const std::lock_guard lock(mutex_);
   if (!source_) {
-    source_ = program_->write();
+    source_ = program_ ? program_->write() : write_();
     program_.reset();
+    file_.reset();
+    write_ = nullptr;
   }
   return *source_;
 }
@@ -45,6 +50,11 @@ format::ModelSource& ModelSource::Impl::source() {
 std::shared_ptr<const ProgramBuilder::Impl> ModelSource::Impl::program() {
   const std::lock_guard lock(mutex_);
   return program_;
+}
+
+std::optional<format::ModelFile> ModelSource::Impl::file() {
+  const std::lock_guard lock(mutex_);
+  return file_;
 }
 
 ModelSource::ModelSource(Message specification) {
@@ -89,6 +99,9 @@ void ModelSource::save(const std::string& path, Overwrite overwrite) const {
 
 Model ModelSource::load(const ModelConfiguration& configuration) const {
   if (auto program = impl_->program()) return Model::Impl::of_program(std::move(program), configuration);
+  // A memory budget also counts the decoding.
+  if (auto file = impl_->file(); file && configuration.memory_budget == 0)
+    return Model::Impl::of_file(*file, configuration);
   return Model::load(api::asset_of(impl_->source()), configuration);
 }
 

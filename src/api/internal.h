@@ -316,6 +316,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl : api::LoadedModel {
   static std::shared_ptr<const Impl> from_file(
       const std::string& path, const std::function<Result<format::ModelFile>(const format::OpenOptions&)>& open,
       const ModelConfiguration& configuration, std::shared_ptr<plan::PackedStore> packed = nullptr);
+  /// A model that is decoded.
+  static Model of_file(const format::ModelFile& file, const ModelConfiguration& configuration);
   /// The model of a program that is in memory.
   static Model of_program(std::shared_ptr<const ProgramBuilder::Impl> program, const ModelConfiguration& configuration);
   /// A model in memory. Models with the same store share what they pack from the same memory.

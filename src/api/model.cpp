@@ -127,6 +127,11 @@ Model Model::load(const ModelReader& reader, const ModelConfiguration& configura
       {}, [&](const auto& options) { return format::open_model_bytes(bytes, {}, options); }, configuration));
 }
 
+Model Model::Impl::of_file(const format::ModelFile& file, const ModelConfiguration& configuration) {
+  return Model(from_file(
+      {}, [&](const auto&) { return file; }, configuration));
+}
+
 Model Model::Impl::of_program(std::shared_ptr<const ProgramBuilder::Impl> program,
                               const ModelConfiguration& configuration) {
   const api::TracedLoad traced({}, configuration);

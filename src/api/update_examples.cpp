@@ -68,7 +68,7 @@ std::optional<double> not_finite(const MultiArray& array) {
 
 }  // namespace
 
-Learner learner_of(const ModelSource& model, const std::vector<size_t>& stage,
+Learner learner_of(const ModelSource& model, const format::ModelFile& whole, const std::vector<size_t>& stage,
                    const ModelConfiguration& configuration) {
   std::vector<Model> before;
   ModelSource current = model;
@@ -77,7 +77,7 @@ Learner learner_of(const ModelSource& model, const std::vector<size_t>& stage,
       before.push_back(edit::extract_stage(current, std::to_string(i)).load(configuration));
     current = edit::extract_stage(current, std::to_string(last));
   }
-  format::ModelFile file = file_of(current);
+  format::ModelFile file = stage.empty() ? whole : file_of(current);
   ModelDescription description = to_public(unwrap(import::describe_model(file)));
   return {std::move(before), std::move(current), std::move(file), std::move(description)};
 }
@@ -163,12 +163,17 @@ Result<ir::Tensor> target_of(const import::UpdateDescription& update, bool is_la
   return out;
 }
 
-std::vector<float> sample_of(const FeatureValue* value, const std::string& input) {
+void copy_sample(const FeatureValue* value, const std::string& input, std::span<float> to) {
   const auto* array = value == nullptr ? nullptr : std::get_if<MultiArray>(value);
   if (array == nullptr) raise(refused(input, "an array", value));
-  std::vector<float> out(static_cast<size_t>(array->count()));
-  for (size_t i = 0; i < out.size(); i++) out[i] = static_cast<float>(array->at(static_cast<int64_t>(i)));
-  return out;
+  const auto count = static_cast<size_t>(array->count());
+  if (count != to.size())
+    raise(fail(ErrorCode::invalid_argument, "'", input, "': expected ", to.size(), " numbers, got ", count));
+  if (array->type() == DataType::float32 && array->is_contiguous()) {
+    std::copy_n(static_cast<const float*>(array->data()), count, to.begin());
+    return;
+  }
+  for (size_t i = 0; i < count; i++) to[i] = static_cast<float>(array->at(static_cast<int64_t>(i)));
 }
 
 }  // namespace moka::api

@@ -15,7 +15,9 @@ struct Learner {
   ModelDescription description;  ///< of `source`
 };
 /// `stage`: as UpdateDescription::stage.
-Learner learner_of(const ModelSource& model, const std::vector<size_t>& stage, const ModelConfiguration& configuration);
+/// `file`: of `model`.
+Learner learner_of(const ModelSource& model, const format::ModelFile& file, const std::vector<size_t>& stage,
+                   const ModelConfiguration& configuration);
 
 /// An example with what the models before the learner compute from it.
 Features with_computed(const Learner& learner, Features example);
@@ -33,7 +35,8 @@ Status set_inputs(const runtime::Model& front, Features example, update::Example
 Result<ir::Tensor> target_of(const import::UpdateDescription& update, bool is_label, const FeatureValue* value,
                              const ModelDescription& description);
 
-/// The numbers of a sample for a nearest-neighbors classifier. Throws invalid_argument: the value is not an array.
-std::vector<float> sample_of(const FeatureValue* value, const std::string& input);
+/// Copies the numbers of a sample for a nearest-neighbors classifier. Throws invalid_argument: the value is not an
+/// array of as many numbers.
+void copy_sample(const FeatureValue* value, const std::string& input, std::span<float> to);
 
 }  // namespace moka::api

@@ -64,10 +64,12 @@ void UpdateContext::save(const std::string& path, Overwrite overwrite) const {
 }
 
 struct __attribute__((visibility("hidden"))) UpdateTask::Impl {
-  Impl(ModelSource model, UpdateExamples examples, UpdateOptions options);
+  Impl(ModelSource model, format::ModelFile file, UpdateExamples examples, UpdateOptions options);
 
   UpdateContext run_network();
   UpdateContext run_neighbors();
+  void read_sample(size_t index, const std::string& input, const std::string& label, std::span<float> numbers,
+                   update::Labels& labels) const;
   void change(const UpdateParameters& parameters);
   Status read(size_t index, update::Example& to) const;
   void check_known();
@@ -78,6 +80,7 @@ struct __attribute__((visibility("hidden"))) UpdateTask::Impl {
   update::Settings& settings() { return network ? network->settings() : own_settings; }
 
   ModelSource source;
+  format::ModelFile file;  ///< of `source`
   UpdateExamples examples;
   UpdateOptions options;
   Update update;                ///< of `source`
@@ -96,19 +99,27 @@ struct __attribute__((visibility("hidden"))) UpdateTask::Impl {
 
 namespace {
 
+struct Opened {
+  ModelSource source;
+  format::ModelFile file;
+};
+
 /// A model as it can be changed. Compiled models are decompiled.
-ModelSource open_for_update(const std::string& path) {
+Opened open_for_update(const std::string& path) {
   const format::ModelFile file = unwrap(format::open_model(path, {.any_kind = true}));
-  if (file.compiled() == nullptr) return ModelSource::open(path);
+  if (file.compiled() == nullptr)
+    return {ModelSource(std::make_shared<ModelSource::Impl>(unwrap(format::ModelSource::read(file)))), file};
   compiler::Decompiled model = unwrap(compiler::decompile(file));
   format::ModelSource out{unwrap(format::Message::parse("Model", Bytes::from(std::move(model.specification))))};
   out.weights = format::ropes_of(model.weights);
-  return ModelSource(std::make_shared<ModelSource::Impl>(std::move(out)));
+  ModelSource source(std::make_shared<ModelSource::Impl>(std::move(out)));
+  format::ModelFile plain = api::file_of(source);
+  return {std::move(source), std::move(plain)};
 }
 
 /// What the model says of its updates. Throws if it cannot be updated.
-Update update_of(const ModelSource& model) {
-  auto update = import::describe_update(api::file_of(model));
+Update update_of(const format::ModelFile& model) {
+  auto update = import::describe_update(model);
   if (!update)
     throw Exception(ErrorKind::invalid_argument,
                     "the model is not updatable; moka edit --updatable and moka.update.mark make it so");
@@ -132,6 +143,7 @@ runtime::CompileOptions compile_options(const ModelConfiguration& configuration)
 
 /// The description of the learner, with the training inputs of the whole model.
 Update own_update(const api::Learner& learner, const Update& whole) {
+  if (whole.stage.empty()) return whole;
   auto out = import::describe_update(learner.file);
   if (!out) throw Exception(ErrorKind::malformed, "the last model of the pipeline is not updatable");
   out->training_inputs = whole.training_inputs;
@@ -140,13 +152,14 @@ Update own_update(const api::Learner& learner, const Update& whole) {
 
 }  // namespace
 
-UpdateTask::Impl::Impl(ModelSource model, UpdateExamples given, UpdateOptions with)
+UpdateTask::Impl::Impl(ModelSource model, format::ModelFile opened, UpdateExamples given, UpdateOptions with)
     : source(std::move(model)),
+      file(std::move(opened)),
       examples(std::move(given)),
       options(std::move(with)),
-      update(update_of(source)),
+      update(update_of(file)),
       described(api::to_public(update)),
-      learner(api::learner_of(source, update.stage, options.configuration)),
+      learner(api::learner_of(source, file, update.stage, options.configuration)),
       own(own_update(learner, update)) {
   if (!examples.read && examples.count > 0)
     throw Exception(ErrorKind::invalid_argument, "expected a function that reads examples, got none");
@@ -259,46 +272,105 @@ UpdateContext UpdateTask::Impl::run_network() {
   return out;
 }
 
-UpdateContext UpdateTask::Impl::run_neighbors() {
-  const auto changed = std::make_shared<format::ModelSource>(source.impl().source());
-  const auto model = [changed] { return ModelSource(std::make_shared<ModelSource::Impl>(*changed)); };
-  const bool is_cancelled_before = cancelled.exchange(false);
-  show(UpdateEvent::training_begin, model);
-  const std::string input = learner.description.functions.at(0).inputs.at(0).name;
-  const std::string label = learner.description.functions.at(0).predicted_feature_name;
+void UpdateTask::Impl::read_sample(size_t index, const std::string& input, const std::string& label,
+                                   std::span<float> numbers, update::Labels& labels) const {
   const bool texts = own.neighbors->string_labels;
-  std::vector<float> rows;
-  std::vector<std::string> text_labels;
-  std::vector<int64_t> int_labels;
-  for (size_t i = 0; i < examples.count && !is_cancelled_before && !cancelled; i++) {
-    Features example = api::with_computed(learner, examples.read(i));
-    const std::vector<float> row = api::sample_of(example.find(input), input);
-    for (const float v : row)
-      if (!std::isfinite(v))
-        throw Exception(ErrorKind::invalid_argument,
-                        cat("example ", i, ": '", input, "': expected finite numbers, got ", v));
-    if (static_cast<int64_t>(row.size()) != own.neighbors->dimensions)
-      throw Exception(ErrorKind::invalid_argument, cat("example ", i, ": '", input, "': expected ",
-                                                       own.neighbors->dimensions, " numbers, got ", row.size()));
-    rows.insert(rows.end(), row.begin(), row.end());
+  const auto refuse = [&](const auto&... text) {
+    throw Exception(ErrorKind::invalid_argument, cat("example ", index, ": '", text...));
+  };
+  std::variant<std::string, int64_t> given;
+  if (!examples.read_sample || !learner.before.empty() || !examples.read_sample(index, numbers, given) ||
+      std::holds_alternative<std::string>(given) != texts) {
+    const Features example = api::with_computed(learner, examples.read(index));
+    try {
+      api::copy_sample(example.find(input), input, numbers);
+    } catch (const Exception& e) {
+      throw Exception(e.kind(), cat("example ", index, ": ", e.what()));
+    }
     const FeatureValue* value = example.find(label);
     const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
     const auto* number = value == nullptr ? nullptr : std::get_if<int64_t>(value);
     if (texts ? text == nullptr : number == nullptr)
-      throw Exception(ErrorKind::invalid_argument,
-                      cat("example ", i, ": '", label, "': expected ", texts ? "a text" : "an integer", ", got ",
-                          value == nullptr ? "nothing" : describe(*value)));
+      refuse(label, "': expected ", texts ? "a text" : "an integer", ", got ",
+             value == nullptr ? "nothing" : describe(*value));
     if (texts)
-      text_labels.push_back(*text);
+      given = *text;
     else
-      int_labels.push_back(*number);
+      given = *number;
   }
+  for (const float v : numbers)
+    if (!std::isfinite(v)) refuse(input, "': expected finite numbers, got ", v);
+  if (texts)
+    std::get<std::vector<std::string>>(labels).push_back(std::get<std::string>(std::move(given)));
+  else
+    std::get<std::vector<int64_t>>(labels).push_back(std::get<int64_t>(given));
+}
+
+namespace {
+
+/// The model that a nearest-neighbors classifier becomes.
+struct Neighbors {
+  explicit Neighbors(format::ModelSource model) : source(std::move(model)) {}
+
+  format::ModelSource source;  ///< as it was before
+  std::shared_ptr<const std::vector<float>> numbers;
+  update::Labels labels;
+  std::optional<int64_t> neighbors;
+  int64_t dimensions = 0;
+  std::optional<format::ModelFile> file;  ///< the new model; nullopt: it is made from its message
+
+  /// The new model's message, made once.
+  const format::ModelSource& written() {
+    std::call_once(once_, [&] { unwrap(update::add_samples(source, *numbers, dimensions, labels, neighbors)); });
+    return source;
+  }
+
+ private:
+  std::once_flag once_;
+};
+
+format::ModelSource copy_of(format::ModelSource source) {
+  source.specification = source.specification.copy();
+  return source;
+}
+
+ModelSource source_of(const std::shared_ptr<Neighbors>& made) {
+  if (!made->file) return ModelSource(std::make_shared<ModelSource::Impl>(copy_of(made->written())));
+  return ModelSource(std::make_shared<ModelSource::Impl>(*made->file, [made] { return copy_of(made->written()); }));
+}
+
+}  // namespace
+
+UpdateContext UpdateTask::Impl::run_neighbors() {
+  const auto before = std::make_shared<format::ModelSource>(copy_of(source.impl().source()));
+  std::function<ModelSource()> model = [before] {
+    return ModelSource(std::make_shared<ModelSource::Impl>(copy_of(*before)));
+  };
+  const bool is_cancelled_before = cancelled.exchange(false);
+  show(UpdateEvent::training_begin, model);
+  const std::string input = learner.description.functions.at(0).inputs.at(0).name;
+  const std::string label = learner.description.functions.at(0).predicted_feature_name;
+  update::Labels labels;
+  if (!own.neighbors->string_labels) labels = std::vector<int64_t>();
+  const auto width = static_cast<size_t>(own.neighbors->dimensions);
+  const auto rows = std::make_shared<std::vector<float>>(examples.count * width);
+  for (size_t i = 0; i < examples.count && !is_cancelled_before && !cancelled; i++)
+    read_sample(i, input, label, std::span(*rows).subspan(i * width, width), labels);
   const auto k = own_settings.find("numberOfNeighbors");
   const std::optional<int64_t> neighbors =
       k == own_settings.end() ? std::nullopt : std::optional(std::get<int64_t>(k->second));
   if (!is_cancelled_before && !cancelled) {
-    const auto labels = texts ? update::Labels(std::move(text_labels)) : update::Labels(std::move(int_labels));
-    unwrap(update::add_samples(*changed, rows, own.neighbors->dimensions, labels, neighbors));
+    unwrap(update::check_samples(own, *rows, own.neighbors->dimensions, labels, neighbors));
+    auto made = std::make_shared<Neighbors>(copy_of(*before));
+    made->numbers = rows;
+    made->labels = std::move(labels);
+    made->neighbors = neighbors;
+    made->dimensions = own.neighbors->dimensions;
+    if (update.stage.empty()) {
+      auto more = file.with_samples({{std::as_bytes(std::span(*rows)), rows}, made->labels, neighbors});
+      if (more.ok()) made->file = std::move(more).value();
+    }
+    model = [made] { return source_of(made); };
     show(UpdateEvent::epoch_end, model);
   }
   UpdateContext out = context(UpdateEvent::epoch_end, model);
@@ -307,10 +379,14 @@ UpdateContext UpdateTask::Impl::run_neighbors() {
 }
 
 UpdateTask::UpdateTask(const ModelSource& model, UpdateExamples examples, UpdateOptions options)
-    : impl_(std::make_shared<Impl>(model, std::move(examples), std::move(options))) {}
+    : impl_(std::make_shared<Impl>(model, api::file_of(model), std::move(examples), std::move(options))) {}
 
 UpdateTask::UpdateTask(const std::string& path, UpdateExamples examples, UpdateOptions options)
-    : UpdateTask(open_for_update(path), std::move(examples), std::move(options)) {}
+    : impl_([&] {
+        Opened opened = open_for_update(path);
+        return std::make_shared<Impl>(std::move(opened.source), std::move(opened.file), std::move(examples),
+                                      std::move(options));
+      }()) {}
 
 UpdateContext UpdateTask::run() {
   struct Running {

@@ -7,7 +7,6 @@
 #include "editing/updatable.h"
 #include "format/model_file.h"
 #include "import/importer.h"
-#include "import/update/update.h"
 
 namespace moka::update {
 namespace {
@@ -29,31 +28,6 @@ Status check_neighbors(const import::UpdateParameter& parameter, int64_t count) 
   std::string all;
   for (const int64_t value : allowed) all += cat(all.empty() ? "" : ", ", value);
   return fail(ErrorCode::invalid_argument, "number of neighbors: the model allows ", all, ", got ", count);
-}
-
-/// What the samples must fit.
-Status check(const import::UpdateDescription& update, std::span<const float> rows, int64_t dimensions,
-             const Labels& labels, std::optional<int64_t> neighbors) {
-  const import::NearestNeighbors& model = *update.neighbors;
-  if (dimensions != model.dimensions)
-    return fail(ErrorCode::invalid_argument, "rows: expected ", model.dimensions, " numbers in each, got ", dimensions);
-  const size_t width = static_cast<size_t>(dimensions), count = rows.size() / width;
-  if (rows.size() % width != 0)
-    return fail(ErrorCode::invalid_argument, "rows: expected whole rows of ", dimensions, " numbers, got ", rows.size(),
-                " numbers");
-  if (count != count_of(labels))
-    return fail(ErrorCode::invalid_argument, "labels: expected one for each of ", count, " rows, got ",
-                count_of(labels));
-  const bool texts = std::holds_alternative<std::vector<std::string>>(labels);
-  if (count > 0 && texts != model.string_labels)
-    return fail(ErrorCode::invalid_argument, "labels: expected ", model.string_labels ? "texts" : "integers",
-                ", as the classifier has, got ", texts ? "texts" : "integers");
-  const auto wrong = std::find_if(rows.begin(), rows.end(), [](float v) { return !std::isfinite(v); });
-  if (wrong != rows.end())
-    return fail(ErrorCode::invalid_argument, "row ", static_cast<size_t>(wrong - rows.begin()) / width,
-                ": expected finite numbers, got ", *wrong);
-  if (neighbors) MOKA_TRY(check_neighbors(*update.parameter("numberOfNeighbors"), *neighbors));
-  return {};
 }
 
 Status append(Message classifier, std::span<const float> rows, int64_t dimensions, const Labels& labels) {
@@ -80,6 +54,30 @@ Status append(Message classifier, std::span<const float> rows, int64_t dimension
 
 }  // namespace
 
+Status check_samples(const import::UpdateDescription& update, std::span<const float> rows, int64_t dimensions,
+                     const Labels& labels, std::optional<int64_t> neighbors) {
+  const import::NearestNeighbors& model = *update.neighbors;
+  if (dimensions != model.dimensions)
+    return fail(ErrorCode::invalid_argument, "rows: expected ", model.dimensions, " numbers in each, got ", dimensions);
+  const size_t width = static_cast<size_t>(dimensions), count = rows.size() / width;
+  if (rows.size() % width != 0)
+    return fail(ErrorCode::invalid_argument, "rows: expected whole rows of ", dimensions, " numbers, got ", rows.size(),
+                " numbers");
+  if (count != count_of(labels))
+    return fail(ErrorCode::invalid_argument, "labels: expected one for each of ", count, " rows, got ",
+                count_of(labels));
+  const bool texts = std::holds_alternative<std::vector<std::string>>(labels);
+  if (count > 0 && texts != model.string_labels)
+    return fail(ErrorCode::invalid_argument, "labels: expected ", model.string_labels ? "texts" : "integers",
+                ", as the classifier has, got ", texts ? "texts" : "integers");
+  const auto wrong = std::find_if(rows.begin(), rows.end(), [](float v) { return !std::isfinite(v); });
+  if (wrong != rows.end())
+    return fail(ErrorCode::invalid_argument, "row ", static_cast<size_t>(wrong - rows.begin()) / width,
+                ": expected finite numbers, got ", *wrong);
+  if (neighbors) MOKA_TRY(check_neighbors(*update.parameter("numberOfNeighbors"), *neighbors));
+  return {};
+}
+
 Status add_samples(format::ModelSource& source, std::span<const float> rows, int64_t dimensions, const Labels& labels,
                    std::optional<int64_t> neighbors) {
   const format::ModelFile file =
@@ -89,7 +87,7 @@ Status add_samples(format::ModelSource& source, std::span<const float> rows, int
   if (!update->fault.empty()) return fail(ErrorCode::malformed, "the model cannot be updated: ", update->fault);
   if (!update->neighbors)
     return fail(ErrorCode::unsupported, "expected a nearest-neighbors classifier, or a pipeline that ends with one");
-  MOKA_TRY(check(*update, rows, dimensions, labels, neighbors));
+  MOKA_TRY(check_samples(*update, rows, dimensions, labels, neighbors));
   const Message changed = source.specification.copy();
   const Message learner = MOKA_TRY(editing::learner_of(changed));
   Message classifier = MOKA_TRY(learner.child("kNearestNeighborsClassifier"));

@@ -8,12 +8,18 @@
 #include <vector>
 
 #include "format/source.h"
+#include "import/update/update.h"
 
 /// Updates of models.
 namespace moka::update {
 
 /// Texts or integers, as the classifier has them.
 using Labels = std::variant<std::vector<std::string>, std::vector<int64_t>>;
+
+/// Whether a classifier that `update` describes takes these samples and this number of neighbors. Error
+/// invalid_argument.
+Status check_samples(const import::UpdateDescription& update, std::span<const float> rows, int64_t dimensions,
+                     const Labels& labels, std::optional<int64_t> neighbors);
 
 /// Appends samples to an updatable nearest-neighbors classifier, or to the one that ends an updatable pipeline. `rows`
 /// holds one row of `dimensions` finite numbers after the other, one for each label. `neighbors` replaces the number of

@@ -1,5 +1,6 @@
 """Updates of models on examples, beside the same training in numpy in double precision."""
 
+import collections
 import os
 import pickle
 import signal
@@ -322,6 +323,54 @@ def test_nearest_neighbors_keep_examples(tmp_path):
         moka.UpdateTask(empty, [{"x": [np.nan, 0.0], "label": "up"}]).run()
     with pytest.raises(TypeError, match="example 0: .*label.*expected String, got int"):
         moka.UpdateTask(empty, [{"x": [1.0, 0.0], "label": 1}]).run()
+
+
+def test_nearest_neighbors_take_every_form_of_an_example(tmp_path):
+    points = np.random.default_rng(4).normal(size=(700, 2)).astype(np.float32)
+    labels = [str(i % 5) for i in range(700)]
+    wide = np.zeros((2, 4), np.float32)
+    wide[:, ::2] = points[3:5]
+    many = [{"x": points[i], "label": labels[i]} for i in range(700)]
+    other = list(many)
+    other[1] = {"label": labels[1], "x": points[1].astype(np.float64)}
+    other[2] = {"x": points[2].tolist(), "label": labels[2]}
+    other[3] = {"x": wide[0, ::2], "label": "".join([labels[3]])}
+    other[4] = collections.OrderedDict(x=wide[1, ::2], label=labels[4])
+    other[5] = {"".join(["x"]): points[5], "".join(["la", "bel"]): labels[5]}
+    task = moka.UpdateTask(neighbors(), many)
+    contexts = [task.run(), moka.UpdateTask(neighbors(), other).run(), moka.UpdateTask(neighbors(), {"x": points, "label": labels}).run()]
+    asked = np.random.default_rng(5).normal(size=(50, 2)).astype(np.float32)
+    nearest = ((asked[:, None].astype(np.float64) - points[None]) ** 2).sum(-1).argmin(-1)
+    want = [labels[i] for i in nearest]
+    for number, context in enumerate(contexts):
+        model = context.model
+        assert list(model.predict_rows({"x": asked})["label"]) == want
+        assert model.predict({"x": asked[0]})["label"] == want[0]
+        again = pickle.loads(pickle.dumps(model))
+        saved = context.save(tmp_path / f"{number}.mlmodel")
+        for same in (again, moka.Model(saved), context.source.load(), moka.Model(saved, memory_budget=1 << 30)):
+            assert list(same.predict_rows({"x": asked})["label"]) == want
+            assert same.update_description.nearest_neighbors.samples == 700
+        spec = ct.models.utils.load_spec(saved).kNearestNeighborsClassifier
+        assert np.array_equal([s.vector for s in spec.nearestNeighborsIndex.floatSamples], points)
+        assert list(spec.stringClassLabels.vector) == labels
+        compiled = context.save(tmp_path / f"{number}.mlmodelc")
+        twice = moka.UpdateTask(compiled, [{"x": asked[0], "label": "new"}]).run()
+        assert twice.model.predict({"x": asked[0]})["label"] == "new"
+        assert twice.model.update_description.nearest_neighbors.samples == 701
+    assert str(contexts[0].model.description) == str(contexts[1].model.description)
+    with pytest.raises(moka.InvalidArgumentError, match="example 1: 'x': expected finite numbers, got inf"):
+        moka.UpdateTask(neighbors(), [many[0], {"x": np.float32([np.inf, 0]), "label": "up"}]).run()
+    with pytest.raises(moka.InvalidArgumentError, match="example 1: 'y': not a training input"):
+        moka.UpdateTask(neighbors(), [many[0], {"x": points[0], "y": "up"}]).run()
+
+
+def test_sources_of_nearest_neighbors_are_independent():
+    context = moka.UpdateTask(neighbors(), [{"x": [0.0, 1.0], "label": "up"}]).run()
+    source, model = context.source, context.model
+    source.specification.clear("kNearestNeighborsClassifier")
+    assert context.source.load().predict({"x": [0.0, 0.0]})["label"] == "up"
+    assert pickle.loads(pickle.dumps(model)).predict({"x": [0.0, 0.0]})["label"] == "up"
 
 
 def front():

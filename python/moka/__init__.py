@@ -53,6 +53,7 @@ from ._custom import (
 )
 from ._description import ModelDescription
 from ._draw import draw
+from ._licenses import License, licenses
 from ._model import Model
 from ._onnx import check_onnx, to_onnx
 from ._predictor import Intermediate
@@ -75,6 +76,7 @@ __all__ = [
     "Intermediate",
     "InternalError",
     "InvalidArgumentError",
+    "License",
     "LoadTimes",
     "MalformedModelError",
     "Model",
@@ -103,6 +105,7 @@ __all__ = [
     "edit",
     "encryption",
     "from_onnx",
+    "licenses",
     "lint",
     "load_plugin",
     "register_layer",

@@ -98,7 +98,7 @@ typedef struct moka_cancellation moka_cancellation;
 
 /* ---- The library ---- */
 
-MOKA_API const char* moka_version(void);                   /* "0.1.0" */
+MOKA_API const char* moka_version(void);                   /* such as "1.2.0" */
 MOKA_API const char* moka_status_name(moka_status status); /* "unsupported" */
 /* The message of this thread's last failing call; "" if none has failed. Valid until the thread's next failing call. */
 MOKA_API const char* moka_last_error(void);

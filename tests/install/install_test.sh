@@ -19,7 +19,11 @@ cmake --install "$build" --prefix "$folder/first" --component library >/dev/null
 # The installation moves afterwards, so no file may refer to its first location.
 mv "$folder/first" "$folder/prefix"
 
-cmake -S "$here/consumer" -B "$folder/cmake" -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_CXX_COMPILER="$cxx" \
+# CMakeLists.txt has the version; all else follows it.
+version=$(sed -n 's/^project(moka VERSION \([0-9.]*\) .*/\1/p' "$here/../../CMakeLists.txt")
+expect "version in CHANGELOG.md" "$version" "$(sed -n 's/^## \([0-9.]*\) .*/\1/p' "$here/../../CHANGELOG.md" | head -n 1)"
+
+cmake -S "$here/consumer" -B "$folder/cmake" -DEXPECTED_VERSION="$version" -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_CXX_COMPILER="$cxx" \
   -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_FLAGS="${flags[*]}" >/dev/null
 cmake --build "$folder/cmake" >/dev/null
 expect "find_package" 3 "$("$folder/cmake/consumer")"
@@ -61,17 +65,18 @@ expect "installed C example" 0 "$("$folder/examples/c/build/predict" "$examples/
 pc=$(find "$folder/prefix" -name moka.pc)
 export PKG_CONFIG_PATH=${pc%/*}
 libraries=$(pkg-config --variable=libdir moka)
+expect "version in moka.pc" "$version" "$(pkg-config --modversion moka)"
 # shellcheck disable=SC2046
 "$cc" -std=c99 -pedantic-errors "${flags[@]}" "$here/consumer/consumer.c" -o "$folder/c" $(pkg-config --cflags --libs moka)
 # shellcheck disable=SC2046
 "$cxx" -std=c++20 "${flags[@]}" "$here/consumer/consumer.cpp" -o "$folder/cxx" $(pkg-config --cflags --libs moka)
 export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-expect "pkg-config, C" "$(pkg-config --modversion moka) not found" "$("$folder/c")"
+expect "pkg-config, C" "$version not found" "$("$folder/c")"
 expect "pkg-config, C++" 3 "$("$folder/cxx")"
 
 if [ -x "$folder/prefix/bin/moka" ]; then
   unset LD_LIBRARY_PATH
-  expect "program" "moka $(pkg-config --modversion moka)" "$("$folder/prefix/bin/moka" --version)"
+  expect "program" "moka $version" "$("$folder/prefix/bin/moka" --version)"
   for file in share/bash-completion/completions/moka share/zsh/site-functions/_moka \
     share/fish/vendor_completions.d/moka.fish share/man/man1/moka.1; do
     [ -s "$folder/prefix/$file" ] || { echo "not installed: $file" >&2; exit 1; }

@@ -1,25 +1,20 @@
 #pragma once
 
-#include <cstdint>
+#include <sodium/utils.h>
+
+#include <stdexcept>
 #include <string>
 
 namespace moka::test {
 
+/// The bytes of base64 with padding. Throws std::invalid_argument for other texts.
 inline std::string base64(const std::string& text) {
-  static const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  uint32_t bits = 0;
-  int n = 0;
-  for (char c : text) {
-    size_t d = digits.find(c);
-    if (d == std::string::npos) continue;
-    bits = bits << 6 | static_cast<uint32_t>(d);
-    n += 6;
-    if (n >= 8) {
-      n -= 8;
-      out.push_back(static_cast<char>(bits >> n & 0xff));
-    }
-  }
+  std::string out(text.size(), '\0');
+  size_t size = 0;
+  if (sodium_base642bin(reinterpret_cast<unsigned char*>(out.data()), out.size(), text.data(), text.size(), "\n", &size,
+                        nullptr, sodium_base64_VARIANT_ORIGINAL) != 0)
+    throw std::invalid_argument("not base64");
+  out.resize(size);
   return out;
 }
 

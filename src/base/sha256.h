@@ -1,8 +1,9 @@
 #pragma once
 
+#include <sodium/crypto_hash_sha256.h>
+
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 
@@ -11,17 +12,15 @@ namespace moka {
 /// SHA-256 (FIPS 180-4) of bytes that come in pieces.
 class Sha256 {
  public:
-  void add(std::span<const std::byte> bytes);
+  Sha256() { crypto_hash_sha256_init(&state_); }
+  void add(std::span<const std::byte> bytes) {
+    crypto_hash_sha256_update(&state_, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  }
   /// The hash of all that was added. Nothing may be added afterwards.
   std::array<std::byte, 32> finish();
 
  private:
-  static constexpr size_t block_size = 64;
-  std::array<uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::array<std::byte, 2 * block_size> pending_{};
-  size_t pending_size_ = 0;
-  uint64_t size_ = 0;
+  crypto_hash_sha256_state state_;
 };
 
 /// SHA-256 of bytes.

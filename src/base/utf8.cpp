@@ -1,38 +1,30 @@
 #include "base/utf8.h"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 
 namespace moka {
 
 bool is_utf8(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
   for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    // The number of bytes that follow, and the range of the first of them.
-    size_t more = 0;
-    unsigned lower = 0x80, upper = 0xBF;
-    if (lead < 0x80) {
-      more = 0;
-    } else if (lead >= 0xC2 && lead <= 0xDF) {
-      more = 1;
-    } else if (lead >= 0xE0 && lead <= 0xEF) {
-      more = 2;
-      if (lead == 0xE0) lower = 0xA0;
-      if (lead == 0xED) upper = 0x9F;
-    } else if (lead >= 0xF0 && lead <= 0xF4) {
-      more = 3;
-      if (lead == 0xF0) lower = 0x90;
-      if (lead == 0xF4) upper = 0x8F;
-    } else {
-      return false;
+    if (bytes[i] < 0x80) {  // eight times as fast as utf8proc for ASCII
+      ++i;
+      continue;
     }
-    if (text.size() - i <= more) return false;
-    for (size_t k = 1; k <= more; ++k, lower = 0x80, upper = 0xBF) {
-      const auto c = static_cast<unsigned char>(text[i + k]);
-      if (c < lower || c > upper) return false;
-    }
-    i += more + 1;
+    utf8proc_int32_t character;
+    const utf8proc_ssize_t n = utf8proc_iterate(bytes + i, static_cast<utf8proc_ssize_t>(text.size() - i), &character);
+    if (n <= 0) return false;
+    i += static_cast<size_t>(n);
   }
   return true;
+}
+
+void append_utf8(std::string& out, char32_t character) {
+  utf8proc_uint8_t bytes[4];
+  const utf8proc_ssize_t n = utf8proc_encode_char(static_cast<utf8proc_int32_t>(character), bytes);
+  out.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(n));
 }
 
 std::string shortened(std::string_view text, size_t most, std::string_view mark) {

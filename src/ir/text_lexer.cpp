@@ -32,17 +32,6 @@ int code_unit(std::string_view text, size_t i) {
   return unit;
 }
 
-void append_utf8(std::string& out, uint32_t c) {
-  if (c < 0x80) {
-    out += static_cast<char>(c);
-    return;
-  }
-  const int extra = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-  constexpr unsigned kLead[] = {0, 0xc0, 0xe0, 0xf0};
-  out += static_cast<char>(kLead[extra] | (c >> (6 * extra)));
-  for (int i = extra - 1; i >= 0; --i) out += static_cast<char>(0x80 | ((c >> (6 * i)) & 0x3f));
-}
-
 }  // namespace
 
 std::string describe(const Token& token) {

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "tools"))
-from checks import commits, functions, language, prose  # noqa: E402
+from checks import commits, functions, language, libraries, prose  # noqa: E402
 
 
 def found(path, text):
@@ -102,6 +102,19 @@ class Commits(unittest.TestCase):
             self.assertEqual(len(list(commits.findings(folder, base))), 2)
             self.assertEqual(list(commits.findings(folder, git("rev-parse", "HEAD"))), [])
             self.assertEqual(list(commits.findings(folder, "0" * 40)), [])
+
+
+class Libraries(unittest.TestCase):
+    def test_numbers_of_lines(self):
+        head = "| `a.cpp`, 1 lines |\n" + libraries.SECTION + ", and why\n\n"
+        with tempfile.TemporaryDirectory() as root:
+            for name, count in (("a.cpp", 118), ("b.h", 7), ("c.md", 900)):
+                pathlib.Path(root, name).write_text("// SPDX-License-Identifier: MIT\n" + "x\n" * count)
+            new, problems = libraries.updated(root, head + "| tar | `a.cpp`, 90 lines over `b.h` | why |\n", ["a.cpp", "b.h", "c.md"])
+            self.assertEqual(new, head + "| tar | `a.cpp`, 120 lines over `b.h`, 7 lines | why |\n")
+            self.assertEqual([line for line, _ in problems], [4, 4])
+            self.assertEqual(libraries.updated(root, new, ["a.cpp", "b.h"]), (new, []))
+            self.assertEqual(libraries.updated(root, head + "| x | `gone.cpp` | why |", ["a.cpp"])[1], [(4, "no file or folder gone.cpp")])
 
 
 class ReleaseCheck(unittest.TestCase):

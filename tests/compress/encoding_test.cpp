@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/half.h"
+#include "base64.h"
 #include "compress/blocks.h"
 #include "compress/kmeans.h"
 
@@ -17,14 +18,7 @@ namespace {
 
 template <class T>
 std::vector<T> from_base64(const std::string& text) {
-  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes;
-  unsigned held = 0, bits = 0;
-  for (const char c : text) {
-    if (c == '=') break;
-    held = held << 6 | static_cast<unsigned>(letters.find(c));
-    if ((bits += 6) >= 8) bytes += static_cast<char>(held >> (bits -= 8));
-  }
+  const std::string bytes = test::base64(text);
   std::vector<T> out(bytes.size() / sizeof(T));
   std::memcpy(out.data(), bytes.data(), out.size() * sizeof(T));
   return out;

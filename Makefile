@@ -1,9 +1,12 @@
 # Entry points for users: `make demo`, `make test`. Each target sets up its own dependencies.
+# CMakePresets.json: `dev` is in BUILD, for tests and tools; `release` in RELEASE is what wheel, install and benchmarks take. RELEASE=build takes
+# the wheel from the development build, as CI does, which builds once.
 BUILD ?= build
+RELEASE ?= $(BUILD)-release
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
-.PHONY: all setup demo test test-all test-models test-asan test-tsan test-random fuzz-smoke check release-check wheel test-python test-onnx-export test-training test-clients test-swift test-view pictures soak install golden docs check-ops \
+.PHONY: all setup demo test test-all test-models test-asan test-tsan test-release test-random fuzz-smoke check release-check wheel test-python test-onnx-export test-training test-clients test-swift test-view pictures soak install golden docs check-ops \
         conformance conformance-full conformance-ci conformance-docs bench bench-choices bench-compile bench-compress bench-exported bench-functions bench-layers bench-loads bench-tables bench-tracing bench-training bench-update bench-compare bench-docs bench-accuracy bench-vulkan bench-gpu \
         bench-kernels clean
 
@@ -13,8 +16,15 @@ all: $(BUILD)/build.ninja
 setup:
 	@tools/setup
 
-$(BUILD)/build.ninja: | setup
-	cmake -G Ninja -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release $(CMAKE_FLAGS)
+$(BUILD)/build.ninja: CMakePresets.json | setup
+	cmake --preset dev -B $(BUILD) $(CMAKE_FLAGS)
+	@touch $@
+
+ifneq ($(RELEASE),$(BUILD))
+$(RELEASE)/build.ninja: CMakePresets.json | setup
+	cmake --preset release -B $(RELEASE) $(CMAKE_FLAGS)
+	@touch $@
+endif
 
 ## Listens to a melody with Spotify's Basic Pitch model and writes down its notes.
 demo: $(BUILD)/build.ninja
@@ -42,14 +52,14 @@ PROGRAMS ?=
 SOME_TESTS = $(if $(TESTS),-R '$(TESTS)')
 SOME_PROGRAMS = $(if $(PROGRAMS),--target $(PROGRAMS))
 test-asan: | setup
-	cmake -G Ninja -S . -B $(BUILD)-asan -DCMAKE_BUILD_TYPE=Release -DMOKA_SANITIZE=address,undefined $(CMAKE_FLAGS)
+	cmake --preset asan -B $(BUILD)-asan $(CMAKE_FLAGS)
 	cmake --build $(BUILD)-asan -j $(JOBS) $(SOME_PROGRAMS)
 	UBSAN_OPTIONS=print_stacktrace=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tests/leaks.supp:print_suppressions=0 \
 	  $(CTEST) --test-dir $(BUILD)-asan -j $(JOBS) $(SOME_TESTS)
 
 ## The same under ThreadSanitizer. Libraries that are not built with it are not looked into.
 test-tsan: | setup
-	cmake -G Ninja -S . -B $(BUILD)-tsan -DCMAKE_BUILD_TYPE=Release -DMOKA_SANITIZE=thread $(CMAKE_FLAGS)
+	cmake --preset tsan -B $(BUILD)-tsan $(CMAKE_FLAGS)
 	cmake --build $(BUILD)-tsan -j $(JOBS) $(SOME_PROGRAMS)
 	TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0 $(CTEST) --test-dir $(BUILD)-tsan $(SOME_TESTS)
 
@@ -69,23 +79,28 @@ FUZZ_DEVICE ?=
 FUZZ_TARGETS ?= $(if $(FUZZ_DEVICE),fuzz_predict)
 fuzz-smoke:
 	@tools/setup --fuzz
-	CC=clang CXX=clang++ cmake -G Ninja -S . -B $(BUILD)-fuzz -DCMAKE_BUILD_TYPE=Release -DMOKA_FUZZ=ON -DMOKA_SANITIZE=address,undefined,fuzzer-no-link
+	cmake --preset fuzz -B $(BUILD)-fuzz
 	cmake --build $(BUILD)-fuzz -j $(JOBS) --target fuzzers
 	@MOKA_FUZZ_DEVICE=$(FUZZ_DEVICE) tools/fuzz-smoke --jobs $(JOBS) $(BUILD)-fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
+## All tests on the release build, as users get it.
+test-release: $(RELEASE)/build.ninja
+	cmake --build $(RELEASE) -j $(JOBS)
+	$(CTEST) --test-dir $(RELEASE) -j $(JOBS)
+
 ## The Python package, dist/moka_coreml-*.whl; PYTHONS: the interpreters to build it with.
 PYTHONS ?= python3
-wheel: $(BUILD)/build.ninja
+wheel: $(RELEASE)/build.ninja
 	@tools/setup --wheel
-	cmake --build $(BUILD) -j $(JOBS) --target moka_cli moka_static
-	@tools/wheel $(BUILD) $(PYTHONS)
+	cmake --build $(RELEASE) -j $(JOBS) --target moka_cli moka_static
+	@tools/wheel $(RELEASE) $(PYTHONS)
 
 ## Installs the wheel into an environment of its own and tests it there, with coremltools and without.
 test-python: wheel
 	@tests/python/run
 
 ## Every model of the corpora and PROGRAMS random networks as ONNX, checked by onnx and run by onnxruntime: minutes.
-test-onnx-export: wheel
+test-onnx-export: wheel $(BUILD)/build.ninja
 	@tests/python/run -k to_onnx
 	cmake --build $(BUILD) -j $(JOBS) --target test_conformance
 	MOKA_PRINT_NETWORKS=1 MOKA_RANDOM_PROGRAMS=$(PROGRAMS_EACH) MOKA_RANDOM_SEED=$(SEED) $(BUILD)/tests/test_conformance \
@@ -197,16 +212,16 @@ bench: wheel
 
 ## Compiling models and loading the result, with the program that was built: docs/performance/compile.md. BENCH_COMPILE_FLAGS are
 ## options of bench/compile/run.py, for example "--models linear --rounds 3".
-bench-compile: $(BUILD)/build.ninja
-	cmake --build $(BUILD) -j $(JOBS) --target moka_program
-	python3 bench/compile/run.py --program $(BUILD)/bin/moka $(if $(BENCH_COMPILE_FLAGS),$(BENCH_COMPILE_FLAGS),--page docs/performance/compile.md)
+bench-compile: $(RELEASE)/build.ninja
+	cmake --build $(RELEASE) -j $(JOBS) --target moka_program
+	python3 bench/compile/run.py --program $(RELEASE)/bin/moka $(if $(BENCH_COMPILE_FLAGS),$(BENCH_COMPILE_FLAGS),--page docs/performance/compile.md)
 
 ## Compressing nets with moka and coremltools, and what the search finds: docs/performance/compress.md. BENCH_COMPRESS_FLAGS are
 ## options of bench/compress/run.py, for example "--nets mobilenet_v2 --alone".
 bench-compress: wheel
-	cmake --build $(BUILD) -j $(JOBS) --target moka_program
+	cmake --build $(RELEASE) -j $(JOBS) --target moka_program
 	@bench/setup --peers ""
-	$(BUILD)/bench/venv/bin/python bench/compress/run.py --program $(BUILD)/bin/moka $(if $(BENCH_COMPRESS_FLAGS),$(BENCH_COMPRESS_FLAGS),--page docs/performance/compress.md)
+	$(BUILD)/bench/venv/bin/python bench/compress/run.py --program $(RELEASE)/bin/moka $(if $(BENCH_COMPRESS_FLAGS),$(BENCH_COMPRESS_FLAGS),--page docs/performance/compress.md)
 
 ## Exports the nets with torch.onnx, converts them with moka and compares Moka's answers with onnxruntime's: docs/onnx-nets.md.
 ## BENCH_EXPORTED_FLAGS are options of bench/exported.py, for example "--nets mobilenet_v2".
@@ -241,10 +256,10 @@ bench-tracing: test-python
 
 ## Steps of training beside PyTorch, eager and compiled: times and memory. BENCH_TRAINING_FLAGS are options of
 ## bench/training/run.py, for example "--only cnn --quick" or "--only cnn --kernels".
-bench-training: $(BUILD)/build.ninja
-	cmake --build $(BUILD) -j $(JOBS) --target moka_bench_training
+bench-training: $(RELEASE)/build.ninja
+	cmake --build $(RELEASE) -j $(JOBS) --target moka_bench_training
 	@bench/setup --no-wheel --peers ""
-	$(BENCH_VENV)/bin/python bench/training/run.py --program $(BUILD)/bench-training/moka_bench_training $(BENCH_TRAINING_FLAGS)
+	$(BENCH_VENV)/bin/python bench/training/run.py --program $(RELEASE)/bench-training/moka_bench_training $(BENCH_TRAINING_FLAGS)
 
 ## Times moka.UpdateTask beside PyTorch and scikit-learn. BENCH_UPDATE_FLAGS are options of bench/training/update.py.
 BENCH_UPDATE_FLAGS ?=
@@ -256,9 +271,9 @@ bench-update: wheel
 ## of vulkan.py, for example "--nets mobilenet_v2 --count".
 BENCH_VULKAN_FLAGS ?=
 bench-vulkan: wheel
-	cmake --build $(BUILD) -j $(JOBS) --target moka_count_layer
+	cmake --build $(RELEASE) -j $(JOBS) --target moka_count_layer
 	@bench/setup --peers ncnn
-	$(BENCH_VENV)/bin/python bench/vulkan.py --layer $(BUILD)/bench/vulkan --out $(BUILD)/bench/vulkan.json \
+	$(BENCH_VENV)/bin/python bench/vulkan.py --layer $(RELEASE)/bench/vulkan --out $(BUILD)/bench/vulkan.json \
 	  --models $(BUILD)/bench/models --page docs/performance/vulkan.md $(BENCH_VULKAN_FLAGS)
 
 ## Times of the nets on a GPU beside PyTorch on CUDA and ncnn: docs/performance/gpu.md. BENCH_GPU_FLAGS are options of gpu.py, for example
@@ -266,7 +281,7 @@ bench-vulkan: wheel
 BENCH_GPU_FLAGS ?= --page docs/performance/gpu.md
 bench-gpu: wheel
 	@bench/setup --peers ncnn
-	$(BENCH_VENV)/bin/python bench/gpu.py --program $(BUILD)/bin/moka --out $(BUILD)/bench/gpu.json \
+	$(BENCH_VENV)/bin/python bench/gpu.py --program $(RELEASE)/bin/moka --out $(BUILD)/bench/gpu.json \
 	  --models $(BUILD)/bench/models $(BENCH_GPU_FLAGS)
 
 ## Fails when NEW is slower, larger or less right than OLD beyond noise; both are results of the same machine.
@@ -282,10 +297,10 @@ bench-loads: wheel
 
 ## Whether `moka tune` beside busy loops chooses kernels as fast as the best. BENCH_CHOICES_FLAGS are options of bench/choices.py, for
 ## example "--nets resnet50 --threads 2".
-bench-choices: $(BUILD)/build.ninja
-	cmake --build $(BUILD) -j $(JOBS) --target moka_program
+bench-choices: $(RELEASE)/build.ninja
+	cmake --build $(RELEASE) -j $(JOBS) --target moka_program
 	@bench/setup --no-wheel --peers ""
-	$(BENCH_VENV)/bin/python bench/choices.py --program $(BUILD)/bin/moka --models $(BUILD)/bench/models $(BENCH_CHOICES_FLAGS)
+	$(BENCH_VENV)/bin/python bench/choices.py --program $(RELEASE)/bin/moka --models $(BUILD)/bench/models $(BENCH_CHOICES_FLAGS)
 
 ## How far answers on all nets, float32 and float16, are from PyTorch's, about an hour at first: docs/accuracy.md. ACCURACY_FLAGS are
 ## options of accuracy.py, for example "--nets mobilenet_v2 --json".
@@ -305,15 +320,16 @@ BENCH_KERNELS_FLAGS ?= --benchmark_min_time=0.02 --benchmark_counters_tabular=tr
 BENCH_CONVOLUTIONS_FLAGS ?=
 bench-kernels: wheel
 	@tools/setup --bench-kernels
-	cmake -G Ninja -S . -B $(BUILD)-bench -DCMAKE_BUILD_TYPE=Release -DMOKA_BENCHMARKS=ON -DMOKA_TESTS=OFF $(CMAKE_FLAGS)
+	cmake --preset bench -B $(BUILD)-bench $(CMAKE_FLAGS)
 	cmake --build $(BUILD)-bench -j $(JOBS) --target moka_bench_kernels
 	$(BUILD)-bench/bench/kernels/moka_bench_kernels $(BENCH_KERNELS_FLAGS)
 	@bench/setup --peers onnxruntime
 	$(BENCH_VENV)/bin/python bench/convolutions/run.py --roofs $(BUILD)-bench/bench/kernels/moka_bench_kernels $(BENCH_CONVOLUTIONS_FLAGS)
 
 ## Library, headers, programs, man page and completion; PREFIX=... for another place than /usr/local, DESTDIR=... for packages.
-install: all
-	cmake --install $(BUILD) $(if $(PREFIX),--prefix "$(PREFIX)")
+install: $(RELEASE)/build.ninja
+	cmake --build $(RELEASE) -j $(JOBS) --target moka_program moka_completion
+	cmake --install $(RELEASE) $(if $(PREFIX),--prefix "$(PREFIX)")
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-bench
+	rm -rf $(BUILD) $(RELEASE) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-bench

@@ -106,7 +106,7 @@ std::vector<OutputError> PairedFeatures::errors(const std::vector<Features>& mod
     for (size_t i = 0; i < model.size(); ++i) {
       const FeatureValue *value = model[i].find(mine), *reference = other[i].find(theirs);
       if (value == nullptr || reference == nullptr) {
-        error.faults.push_back("the output is missing in a prediction");
+        error.faults.emplace_back("the output is missing in a prediction");
         continue;
       }
       const FeatureValue ordered = in_label_order(*value, *reference, model_);

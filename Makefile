@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Entry points for users: `make demo`, `make test`. Each target sets up its own dependencies.
 # CMakePresets.json: `dev` is in BUILD, for tests and tools; `release` in RELEASE is what wheel, install and benchmarks take. RELEASE=build takes
 # the wheel from the development build, as CI does, which builds once.

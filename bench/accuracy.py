@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How far Moka's answers are from PyTorch's on all nets, and whether they are the same bits on one and two threads and from
 process to process. README.md explains.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Whether `moka tune` chooses the same kernels beside other work as on an idle machine. README.md explains.
 
 choices.py                                                ten loads of each net of NETS beside three busy loops

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares two results files of the same machine. Exits with 1 when something became slower, larger or wrong.
 
 compare.py OLD.json NEW.json               Moka

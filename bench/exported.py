@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Whether the nets mean the same as ONNX to moka and to onnxruntime: torch.onnx exports each net, moka converts the file, and both
 predict the same inputs. README.md explains.
 

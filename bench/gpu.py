@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times of nets on a GPU: Moka's device `vulkan` beside PyTorch on CUDA and ncnn's Vulkan backend, in one run. README.md explains.
 
 gpu.py --nets mobilenet_v2,resnet50              prints the table

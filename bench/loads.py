@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times loads and first predictions on Moka and on other engines, cold and warm. README.md explains.
 
 loads.py                                                  the nets of NETS

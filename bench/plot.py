@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plot of docs/performance.md: a bar for Moka, a dot per peer, a tick for the goal, all relative to the best peer."""
 
 import report

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Generates docs/performance.md, its plot, and the tables in docs/performance/ from results.
 
 report.py [RESULTS.json] [--out docs/performance.md]     the plot, as .svg, and the folder of tables go beside the page

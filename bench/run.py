@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times nets on Moka and on other engines. README.md explains.
 
 run.py                                                    everything, hours

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What nets do on a GPU: Moka's device `vulkan` beside ncnn's Vulkan backend, on one driver, counted by one layer. README.md explains.
 
 vulkan.py                                                 all nets: regions, commands, bytes, errors, times

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -D OUT=file -D FOR=namespace -D HEADER=file -D FILES=list -D COMPILER=text -P build_id.cmake
 # Writes moka::<namespace>::build(), which HEADER declares: a hash of the contents of FILES and of COMPILER.
 set(all "${COMPILER}")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The static libraries of the build folder MOKA_BUILT, with what they link.
 find_package(OpenMP REQUIRED)
 find_package(Protobuf REQUIRED)

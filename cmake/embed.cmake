@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DIN=file -DOUT=file.cpp -DNAMESPACE=ns -DNAME=name -P embed.cmake
 # Writes the bytes of IN as ns::<name>_bytes and ns::<name>_size.
 file(READ ${IN} hex HEX)

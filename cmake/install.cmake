@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The shared library, its headers, find_package(moka) and pkg-config. Programs install themselves; what is
 # here is the component `library`.
 if(NOT TARGET moka)

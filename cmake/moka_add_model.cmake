@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # moka_add_model(TARGET MODEL [LANGUAGE C++|C] [DESTINATION FOLDER] [NO_INSTALL])
 #
 # Compiles MODEL (.mlmodel or .mlpackage), puts the compiled folder beside the file that TARGET builds, and gives TARGET the

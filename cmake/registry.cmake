@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # moka_registry(OUT file NAMESPACE ns TYPE type [ENTRY entry] PREFIX prefix LIST function HEADER include SOURCES files...)
 # Writes `file` with `std::span<const type> ns::function()`: one value `prefix<stem>()` per source file, sorted by stem.
 # With ENTRY it writes `std::span<const entry>` with pairs {stem, prefix<stem>}, so that each value is created on first

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DNPM=npm -DSOURCE=web -DWORK=folder -P view_page.cmake
 # Builds the viewer's page, WORK/viewer.html, with the packages of SOURCE/package-lock.json. npm fetches them when that
 # file changes. Where they cannot be fetched the page is empty, and `moka view` says so.

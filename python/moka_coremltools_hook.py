@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lets `import coremltools` use moka where Core ML's native module does not exist.
 
 Loaded at the start of every interpreter by moka_coremltools.pth, so it imports nothing and does nothing until

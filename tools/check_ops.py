@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares the definitions of operations with those that coremltools registers.
 
 tools/check_ops.py OPS.JSON REGISTRY.JSON    written by `moka_opdocs --json` and tests/conformance/registry.py

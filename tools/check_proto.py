@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks our specification messages against coremltools' descriptors, and the payload table against ours.
 
 Needs protoc on the path and a Python with coremltools (any platform; its native parts are not loaded).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bundles src/ into viewer.html, one file without references.
 import { readFile, writeFile } from "node:fs/promises";
 import { build } from "esbuild";

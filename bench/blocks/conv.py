@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A convolution with its batch norm and activation, the usual block of vision nets."""
 
 from torch import nn

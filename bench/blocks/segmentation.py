@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Segmentation nets of torchvision."""
 
 from torch import nn

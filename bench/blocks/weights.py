@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random weights that keep the numbers of a net in range."""
 
 import torch

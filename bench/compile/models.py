@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the models that the benchmark compiles: ML programs with float32 weights, random from a fixed seed."""
 import pathlib
 import random

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times compiling models and loading the result, with the program `moka`.
 
 run.py [--program FILE] [--rounds N] [--models NAME,...] [--out FILE] [--page FILE] [--json]

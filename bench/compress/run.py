@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compresses nets with moka and with coremltools: sizes, errors and times, and what the search finds.
 
     python bench/compress/run.py --program build/bin/moka --page docs/performance/compress.md      # make bench-compress

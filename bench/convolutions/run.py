@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times convolutions of one pixel and of one dimension on Moka and on onnxruntime, each as a model of its own.
 
 run.py --roofs PROGRAM [--only TEXT,...] [--threads N] [--isa avx2] [--seconds S] [--rounds N] [--out FILE] [--json]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The convolutions of the benchmark: windows of one pixel and one-dimensional windows."""
 
 import dataclasses

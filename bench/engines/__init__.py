@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engines, one per file. README.md describes these files."""
 
 import importlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LiteRT (TensorFlow Lite) with XNNPACK, which its interpreter applies by default; converted by litert-torch."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MNN, converted from ONNX. Float16 rows store the weights in float16. Precision "high" means float32 arithmetic; lower
 precisions exceed the allowed error."""
 

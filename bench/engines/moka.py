@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Core ML models, converted by coremltools: ML programs in float32, float16 and with compressed weights, and neural networks."""
 
 from harness import compressed

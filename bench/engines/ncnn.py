@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ncnn, converted from TorchScript by pnnx. Its blobs have no batch dimension."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX with onnxruntime's own kernels and all graph optimizations, which run when the session is created."""
 
 import shutil

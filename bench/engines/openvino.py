@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OpenVINO's CPU plugin with its own format. It runs with float32 arithmetic, because its default on CPUs with bfloat16 exceeds
 the allowed error. Float16 rows store the weights in float16."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the functions of one file cost in memory and in time to load: eight functions that share 67 MB of weights.
 
 run.py [--threads N] [--rounds N] [--folder FOLDER]

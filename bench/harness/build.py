@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs one step of building the models in a separate process, so that converters cannot affect the run.
 
 build.py net NET FOLDER                        the net's folder of the cache

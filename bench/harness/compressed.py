@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Integer weights with scales, as coremltools' `linear_quantize_weights` creates them by default for a type.
 
 Rounding random weights to 4 bits changes a net's outputs far more than any engine does. The matrices of a net are therefore

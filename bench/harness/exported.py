@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A net as torch.onnx exports it: what moka converts of the file, and onnxruntime's answers to the file itself."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The change of a net's outputs when only its weights are rounded to float16: an error that no engine can avoid."""
 
 import torch

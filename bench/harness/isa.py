@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Switches that limit engines to older instruction sets, as environment variables. An engine without one is left out of such a run.
 
 A switch may not reach every kernel of its engine. A sample of an engine that spends more than MOST of its time in kernels beyond the switch does

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models of a run, built once into a cache folder and reused.
 
 A net's folder is named after the net and a hash of everything that affects its numbers. Inside, each engine's model has a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A net in the form that converters use: the PyTorch module, its inputs and outputs, and files made from it.
 
 A net's folder in the cache holds net.json, inputs.npz, outputs.npz (PyTorch's float32 outputs) and weights.pt, and model.onnx

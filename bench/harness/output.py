@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the result of a benchmark to the places that its options name."""
 
 import json

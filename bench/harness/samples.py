@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The format of a results file, and the choice of the best peer in it.
 
 A results file is {"format", "command", "date", "machine", "settings", "engines": {name: {"title", "versions", "reason"}},

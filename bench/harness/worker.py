@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that holds one model in one engine. It reads requests and answers each with one line of JSON.
 
 worker.py ENGINE FOLDER NET_FOLDER THREADS PRECISION CPUS [DEVICE]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ReLU as a custom layer, for bench/layers/run.py. */
 #include <moka/plugin.h>
 

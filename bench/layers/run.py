@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What registered layers cost: an elementwise layer in C beside the built-in one, and ten layers in NumPy beside NumPy alone.
 
 run.py [--rounds N] [--threads N] [--json FILE]

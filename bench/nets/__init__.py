@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nets, one per file. README.md describes these files."""
 
 import importlib

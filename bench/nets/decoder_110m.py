@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A decoder with 110 million parameters that reads one token, the last of a window of 256.
 
 Engines with states keep the keys and values of the window in buffers and write those of the token to the last place. Other

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DeiT-small: a vision transformer of 12 layers, 384 wide, over patches of 16x16; attention spelled out as products."""
 
 import torch

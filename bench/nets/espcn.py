@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ESPCN: doubles the width and height of a picture's luma plane by sub-pixel convolution."""
 
 from torch import nn

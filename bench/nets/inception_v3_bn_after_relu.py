@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """InceptionV3 with batch norms after the activation, where they cannot be folded into the weights before it."""
 
 from torch import nn

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recurrent recognizer: two LSTM layers over 128 steps and a projection to 1,500 classes for each step."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fast style transfer: down, five residual blocks, up, with instance norms and reflected borders."""
 
 from torch import nn

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YOLOv3: Darknet-53 and a feature pyramid with three heads. The outputs are the raw predictions."""
 
 import torch

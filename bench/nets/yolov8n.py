@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YOLOv8 in its nano size: CSP backbone with C2f blocks, SPPF, a two-way feature pyramid, an anchor-free head whose boxes are
 expectations over 16 distances for each side."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nets of libraries that no kernel of Moka was written for. A name is the library and the library's own name, for example
 "timm.mixnet_s". A run times them when they are named; "zoo" names them all."""
 

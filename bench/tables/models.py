@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models of the table benchmark: trained here and converted to Core ML and ONNX."""
 
 import dataclasses

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times predictions of classic models for one row and for a table, on Moka and on the libraries that trained them.
 
 run.py [--out FILE] [--rows 1,10000] [--threads N] [--seconds S] [--rounds N] [--models NAME,...] [--isa SET] [--json]

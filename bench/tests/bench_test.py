@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests the benchmark's own logic: statistics, best peer, comparison, pages, failing workers. No engine runs here."""
 
 import ast

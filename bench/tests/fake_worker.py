@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replaces worker.py in the tests. The engine's name determines its behavior."""
 
 import json

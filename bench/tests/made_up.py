@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results files for the tests, without a run."""
 
 from harness import samples, stats

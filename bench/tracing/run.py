@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What writing a trace costs: MobileNetV2, and a chain of small operations, with and without a trace.
 
 run.py [--rounds N] [--seconds S] [--threads N] [--json FILE] [--page FILE]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times steps of training: Moka's trainer beside PyTorch, eager and compiled by torch.compile.
 
 run.py --program PROGRAM [--only NET,...] [--batches 1,8,32] [--threads 1,2] [--rounds N] [--seconds S] [--quick] [--kernels] [--json]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains a net with PyTorch: torch_step.py NET BATCH THREADS eager|compiled fixed|batch
 
 "batch": batch norms use the statistics of the mini-batch. Requests and answers are those of step.cpp.

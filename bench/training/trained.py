@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nets that are trained, for PyTorch and as Core ML models with the very same weights.
 
 trained.py NET BATCH FILE    writes the model for mini-batches of BATCH examples, and behind FILE's name ".json" the names of its weights

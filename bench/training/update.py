@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times updates: moka.UpdateTask beside PyTorch and scikit-learn.
 
 update.py [--only head,neighbors] [--rounds N] [--epochs N] [--examples N] [--threads N] [--json]

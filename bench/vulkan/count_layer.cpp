@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Vulkan layer that counts an application's submissions, so that engines are compared by the same counts. It changes
 // nothing, unless MOKA_COUNT_ONLY=1 is set: dispatches are then counted but not run.
 //

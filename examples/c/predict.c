@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loads a model, predicts on reproducible numbers and prints the outputs: predict MODEL [SEED] */
 #include <inttypes.h>
 #include <moka/moka.h>

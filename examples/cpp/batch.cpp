@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Predicts many inputs: as a batch, and one after another into the same output buffer.
 //
 //   batch [MODEL]                   without MODEL: an addition built in code

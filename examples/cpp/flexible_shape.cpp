@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Predicts several shapes of one input. Each shape is planned on first use, and its plan is kept.
 //
 //   flexible_shape [MODEL INPUT]    without MODEL: sums over the last dimension, any number of rows

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes a picture to a model with an image input and prints the five most likely classes.
 //
 //   image_in MODEL PICTURE.png

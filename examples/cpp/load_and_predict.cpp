@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads a model, fills its inputs with random numbers, predicts, and prints the outputs.
 //
 //   load_and_predict [MODEL]        without MODEL: a small network built in code

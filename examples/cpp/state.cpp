@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stateful model: every prediction adds its input to a state and returns the sum so far.
 //
 //   state [MODEL]                   without MODEL: an accumulator in MIL text

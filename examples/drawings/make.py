@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the drawings of the README next to this script: five of each class in folders, from which a model learns, and another house.
 
 Needs Pillow."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Custom layers in NumPy: moka predict model.mlmodel --plugin layers.py"""
 
 import numpy as np

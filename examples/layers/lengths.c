@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A plug-in with a custom model: the length of a text, times the parameter "scale".
  *   cc -O3 -shared -fPIC lengths.c -o lengths.so */
 #include <moka/plugin.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A plug-in with a custom layer:
  *   cc -O3 -shared -fPIC swish.c -o swish.so -lm
  *   moka predict NeuralMcNeuralNet.mlmodel --plugin swish.so --input image=random */

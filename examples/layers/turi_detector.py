@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Completes an object detector of Turi Create that was exported without its non-maximum suppression.
 
     python turi_detector.py detector.mlmodel complete.mlmodel

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the models and the picture of the README's examples next to this script.
 
     rent.mlmodel      a linear regression of three numbers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts a PyTorch model with coremltools, predicts, and prints the difference to PyTorch. Runs on Linux.
 
 Needs torch, coremltools and moka-coreml: pip install torch coremltools moka-coreml

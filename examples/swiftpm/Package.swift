@@ -1,4 +1,5 @@
 // swift-tools-version: 5.9
+// SPDX-License-Identifier: Apache-2.0
 // A program whose package contains a compiled model: ./prepare && swift run plane 1 2
 import PackageDescription
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef MOKA_PLUGIN_H
 #define MOKA_PLUGIN_H
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs Core ML models: .mlmodel, .mlpackage and .mlmodelc, on Linux.
 
     import moka

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line: `python -m moka inspect model.mlpackage`."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts numbers of other libraries to numpy arrays that the compiled part accepts."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models in memory and compiled folders."""
 
 import os

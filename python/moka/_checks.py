@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions for `verify` and `diff`: they pass arguments to the command line and read its answers."""
 
 import contextlib

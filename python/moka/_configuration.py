@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a model is loaded: Model's keyword arguments become a ModelConfiguration."""
 
 import operator

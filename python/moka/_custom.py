@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Custom layers, operations of ML programs and models that are written in Python."""
 
 import inspect

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The description of a model, as text and as HTML for notebooks."""
 
 from html import escape

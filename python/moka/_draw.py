@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers as pictures."""
 
 from typing import Any, Mapping, Optional

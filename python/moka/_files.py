@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Model files in all forms: paths, open files, bytes, archives and objects of coremltools."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts pictures between numpy and Pillow, which is optional."""
 
 from typing import Any

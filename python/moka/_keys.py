@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys of encrypted models, and models that the application reads itself."""
 
 import os

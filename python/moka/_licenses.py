@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The licenses of what the package contains."""
 
 import importlib.metadata

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages for the logger "moka" of the standard logging module. The module is imported only when there is a message.
 
 Warnings report problems such as an unusable cache, INFO reports loaded models, and DEBUG the time of every prediction:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages of Core ML's specification as Python objects."""
 
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loading, copying, pickling and showing models."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of a loaded model: its description, predictions, and how they run."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans, their steps and times as text, and as HTML for notebooks."""
 
 from html import escape

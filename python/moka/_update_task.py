@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains updatable models on examples."""
 
 from collections.abc import Mapping as AnyMapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The viewer's page of a model, for notebooks and browsers."""
 
 import json

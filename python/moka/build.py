@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds models and saves them as .mlmodel and .mlpackage.
 
     from moka import build

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the weights of ML programs and neural networks smaller.
 
     from moka import compress

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shows where two models differ.
 
     from moka import diff

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Edits saved models.
 
     from moka import edit

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Encrypted models, in the format age v1 (docs/protecting.md).
 
     identity, recipient = moka.encryption.generate_key_pair()

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds what will go wrong in a model before it ships.
 
     from moka import lint

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares a model's answers with those of another model or a recording.
 
     from moka import verify

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "api/build.h"
 #include "api/internal.h"
 #include "api/program_impl.h"

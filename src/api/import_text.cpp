@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "api/internal.h"
 #include "import/hints.h"
 #include "import/mlprogram/value.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "moka/output.h"
 
 #include "api/internal.h"

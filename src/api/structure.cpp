@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "api/internal.h"
 #include "moka/model_structure.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/decompile.h"
 
 #include <protozero/pbf_writer.hpp>

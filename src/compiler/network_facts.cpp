@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/network_facts.h"
 
 #include "format/mlmodelc/layer_names.h"

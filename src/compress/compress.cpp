@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compress/constants.h"
 #include "compress/encode_site.h"
 #include "compress/make_all.h"

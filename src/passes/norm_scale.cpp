@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/norm_scale.h"
 
 #include "ir/fixed.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 

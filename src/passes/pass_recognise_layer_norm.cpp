@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ir/permutation.h"
 #include "passes/norm_scale.h"
 #include "passes/pass.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/machine_file.h"
 
 #include "base/json_depth.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A plug-in whose only layer lacks a function. */
 #include "moka/plugin.h"
 

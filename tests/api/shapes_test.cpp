@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "api/api_util.h"
 #include "models_folder.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <malloc.h>

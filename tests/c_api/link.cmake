@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The C file shows that the header is C99 and that a C program links.
 target_sources(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/c_api/predict_from_c.c)
 set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/c_api/predict_from_c.c PROPERTIES COMPILE_OPTIONS "-std=c99;-pedantic-errors"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The rules of tools/check for prose and commit messages: what they find, and what they leave alone."""
 import os
 import pathlib
@@ -8,7 +9,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "tools"))
-from checks import commits, functions, language, libraries, prose  # noqa: E402
+from checks import commits, functions, language, libraries, prose, spdx  # noqa: E402
 
 
 def found(path, text):
@@ -115,6 +116,26 @@ class Libraries(unittest.TestCase):
             self.assertEqual([line for line, _ in problems], [4, 4])
             self.assertEqual(libraries.updated(root, new, ["a.cpp", "b.h"]), (new, []))
             self.assertEqual(libraries.updated(root, head + "| x | `gone.cpp` | why |", ["a.cpp"])[1], [(4, "no file or folder gone.cpp")])
+
+
+class Spdx(unittest.TestCase):
+    def test_the_line_is_inserted_once(self):
+        line = spdx.LINE
+        for path, text, expected in (
+                ("src/a.cpp", "int x;\n", "// %s\nint x;\n"), ("a.c", "int x;\n", "/* %s */\nint x;\n"),
+                ("include/moka/moka.h", "#pragma once\n", "/* %s */\n#pragma once\n"), ("a.py", '"""doc"""\n', '# %s\n"""doc"""\n'),
+                ("tools/check", "#!/usr/bin/env python3\nx\n", "#!/usr/bin/env python3\n# %s\nx\n"),
+                ("a.comp", "#version 450\nvoid\n", "#version 450\n// %s\nvoid\n"),
+                ("Package.swift", "// swift-tools-version:5.5\nx\n", "// swift-tools-version:5.5\n// %s\nx\n")):
+            self.assertTrue(spdx.lacks(path, text), path)
+            self.assertEqual(spdx.added(path, text), expected % line)
+            self.assertFalse(spdx.lacks(path, spdx.added(path, text)), path)
+        self.assertFalse(spdx.lacks("a.json", "{}") or spdx.lacks("docs/a.md", "# a"))
+
+    def test_it_is_not_prose(self):
+        code = "// One thought\n// on two lines.\nint x;\n"
+        self.assertEqual([(n + 1, k, t) for n, k, t in prose.passages("src/api/a.cpp", code)],
+                         list(prose.passages("src/api/a.cpp", spdx.added("src/api/a.cpp", code))))
 
 
 class ReleaseCheck(unittest.TestCase):

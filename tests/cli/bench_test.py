@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`moka bench`: times of loading, predictions and streams."""
 
 import unittest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`moka cache` and the folder of packed weights, which processes share."""
 
 import json

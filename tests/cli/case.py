@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program under test and the models that it runs."""
 
 import json

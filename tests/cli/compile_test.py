@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`moka compile` under its names, `metadata` and `decompile`."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`moka compress`: errors and sizes of the written models, the search for a form, and refusals."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Places that cannot be written to, and disks that are full."""
 
 import resource

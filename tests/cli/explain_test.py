@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`moka explain`: the plan, pins, and what stays off a unit."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages and exit codes that all commands share."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`moka inspect`. For a model that Moka cannot run, it shows the content of the file and then the reason."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models whose layers have known sizes, windows and weights, written by hand."""
 
 import json

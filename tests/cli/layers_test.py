@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `moka inspect --layers` and `moka compile --verbose` say of layers: sizes, windows, weights and preprocessing."""
 
 import json

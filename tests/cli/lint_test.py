@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """moka lint from outside."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models that Moka refuses to run, or that are damaged, written by hand."""
 
 import json

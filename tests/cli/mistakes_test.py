@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Typical mistakes at the command line: one per line, with the exit code and the words that the message must contain."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes small compiled models: MIL text and the binary description beside it."""
 
 import struct

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Published models: answers, files of sound and pictures, and every command on small models."""
 
 import unittest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`moka predict`: inputs, options, outputs and states."""
 
 import unittest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Child processes end with the process that started them, also when SIGKILL ends it; a traced command goes on."""
 
 import json

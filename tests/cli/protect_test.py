@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """moka key, encrypt and decrypt, and predictions with encrypted models, against Debian's age and tar where they are installed."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """moka report and moka trace from outside."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """moka predict on tables of many rows, compared with recorded answers of scikit-learn and NumPy (tests/golden/classic)."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program's output to a terminal of a given width, and to a pipe."""
 
 import base64

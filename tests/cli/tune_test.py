@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`moka tune` and `moka rates`: measured times of kernels and rates of units."""
 
 import json

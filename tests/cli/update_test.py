@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Updatable models from outside: moka inspect, edit, compile and decompile."""
 
 import json

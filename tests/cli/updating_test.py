@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """moka update: examples of every kind, what it prints and writes, and refusals before it trains."""
 
 import base64

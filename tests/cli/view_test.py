@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """moka view from outside: the page, and what the server answers and refuses."""
 
 import base64

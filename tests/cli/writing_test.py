@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What commands that write replace, and what they leave alone: docs/writing.md."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes conformance cases: a MIL program, its inputs, and the outputs that numpy (or another library) computed.
 
 A family's file in cases/ calls `op_case` for each case. Only generate.py calls `write(op)`. The expected values must come

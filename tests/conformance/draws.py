@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random arrays for the cases of one file, from a seed of its own."""
 import numpy as np
 

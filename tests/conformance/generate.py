@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes golden/<op>.json for every operation from cases/*.py. `generate.py conv pool`: only those files of cases/."""
 import importlib
 import os

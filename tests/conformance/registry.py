@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/conformance/registry.json: the operations that coremltools registers. Needs coremltools.
 
 tests/conformance/registry.py [FILE]    FILE: instead of registry.json

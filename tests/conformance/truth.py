@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Independent results that several families of cases share."""
 import numpy as np
 import onnxruntime

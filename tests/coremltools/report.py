@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """From results to tables and to docs/conformance.md. Only tests that need an engine count.
 
 report.py tables OUT [OUT ...]     markdown tables of the results in these folders, to the standard output

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of tests, and the lists of test ids that are kept in the project.
 
 A result is a dictionary, one JSON line of a file `<suite>.jsonl` (README.md says what it holds). Ids in lists are on one line

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs coremltools' own tests against an engine. README.md explains.
 
 run.py --suite nn_layers                     one suite, engine moka.coremltools

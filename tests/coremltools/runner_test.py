@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The conformance runner's own logic: what counts, lists, groups, tables, forked workers, the pretended Mac."""
 
 import contextlib

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "conformance/case_util.h"
 #include "devices/cpu/device.h"
 #include "devices/graph_util.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "devices/graph_util.h"
 
 /// Operations of different attributes that share a weight do not share its packed form.

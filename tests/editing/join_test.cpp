@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "edit_util.h"
 
 namespace moka::edit_test {

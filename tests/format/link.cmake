@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 find_package(ZLIB REQUIRED)
 find_package(nlohmann_json REQUIRED)
 target_link_libraries(test_format PRIVATE moka_proto ZLIB::ZLIB ${MOKA_sodium} nlohmann_json::nlohmann_json)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: a byte that chooses what to do, then an encrypted file, or the content of one, or an archive.
 #include <cstdint>
 #include <cstdlib>

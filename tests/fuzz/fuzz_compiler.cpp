@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: a specification (.mlmodel). Compiles it twice, which must give the same files, reads their descriptions, and
 // generates code in every language.
 #include <cstdint>

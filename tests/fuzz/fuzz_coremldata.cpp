@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: a compiled model's coremldata.bin.
 #include <cstdint>
 

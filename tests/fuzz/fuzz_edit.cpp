@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: a byte that chooses an edit, and a specification (.mlmodel) to be edited and written.
 #include <cstdint>
 #include <span>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: the layers of a compiled neural network (model.espresso.net) and, after a zero byte, the sizes of its blobs
 // (model.espresso.shape). Every blob that the layers name has 4 KiB of zeros. The whole input is also read as the other
 // files of a compiled network.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: a specification (.mlmodel) of any kind. Every weight has statistics or says why not, and every layer has as
 // many sizes as blobs.
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: a kernel cache. A cache that was read must be the same after writing and reading it again.
 #include <cstdint>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: the JSON files of an .mlpackage.
 #include <cstdint>
 #include <cstdlib>

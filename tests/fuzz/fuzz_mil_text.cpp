@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: MIL text. A program that was read must print to a text that reads and prints the same.
 #include <cstdint>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: an ONNX model, read, its tensors decoded, and written again.
 #include <cstdint>
 #include <cstdlib>

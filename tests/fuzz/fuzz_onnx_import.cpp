@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: an ONNX model, which becomes a program.
 #include <cstdint>
 #include <cstdlib>

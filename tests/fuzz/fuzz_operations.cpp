@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: choices of a random program of one operation. All columns must agree on it.
 #include <cstdint>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: a specification (.mlmodel) of any kind. The same bytes are also read as MIL text. Outlines never fail.
 #include <cstdint>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: a file of packed weights. It is also read with corrected length and index checksum. Everything that is
 // accepted must lie inside the file.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: a specification (.mlmodel). Loads it and predicts once through the public interface. If the environment
 // variable MOKA_FUZZ_DEVICE names a device, the model also runs there. The input's bytes decide which operations stay
 // on the CPU.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: a trace of Perfetto's format.
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input: a specification (.mlmodel). Trains an updatable model for three mini-batches of random examples, and predicts
 // with the result.
 #include <cstdint>

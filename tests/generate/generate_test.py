@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated code, compiled by each language's compiler and run."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inputs that may be absent in generated code: what is not set is not sent, and the model's own value counts."""
 
 import json

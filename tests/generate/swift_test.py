@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated Swift, compiled by Debian 13's compiler in a folder that holds its system, and run there over Moka.
 
 swift_test.py SYSTEM: the folder that `make test-swift` fills."""

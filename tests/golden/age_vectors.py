@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/age/vectors.json: files in the format age v1, valid and damaged in one way each, with what opening them must say.
 
 python3 tests/golden/age_vectors.py        needs the package `cryptography`, which shares no code with Moka or libsodium

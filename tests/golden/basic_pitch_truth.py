@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/basic_pitch/: what ONNX Runtime computes with Basic Pitch's own nmp.onnx.
 
     python basic_pitch_truth.py nmp.onnx vocadito_10.wav

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/boundary/: ML programs for what crosses the boundary. image_<colors>.mlmodel halves a picture of 3 x 2
 pixels, types.mlmodel gives arrays of each element type back, labels_<kind>.mlmodel classifies three scores.
 ios16_weights.mlmodel multiplies with a palette of 2 bits and adds a sparse weight."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/cached/model.mlpackage: a convolution and a product whose weights are in a file of their own.
 
 Run with a Python that has coremltools: python tests/golden/cached_models.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes golden/classic: small models made with coremltools, and what scikit-learn, xgboost, libsvm or numpy predict.
 
     python tests/golden/classic_truth.py [folder of shared models]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/compressed/weights.json: weights, and the same weights compressed by coremltools.optimize.coreml.
 
 python3 tests/golden/compressed_truth.py        needs coremltools 9.0 and numpy 2.4

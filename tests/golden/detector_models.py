@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/detectors/: detectors that end in a non-maximum suppression, described as exporters describe them,
 and truth.json with what numpy finds in two pictures with three pairs of thresholds.
 

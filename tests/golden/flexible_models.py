@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/flexible/.
 
 Two neural networks of one rectifier have an input with a range of shapes, and one with a set. One adds two inputs of

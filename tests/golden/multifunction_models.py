@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes tests/golden/multifunction/two.mlmodel: the specification of a package of two functions that share a weight of
 64 MiB, as coremltools merges them. The weights file is not kept: the test writes one of the same layout.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights of neural networks as coremltools' quantization_utils quantizes them: compressed/networks.json.
 
     python tests/golden/network_weights_truth.py      # coremltools 9.0, scikit-learn 1.5 or later

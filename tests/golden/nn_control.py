@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes nn_layers/control.json, networks of loops and branches, as nn_layers.py does.
 
     nn_control.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes nn_layers/created.json: layers of Create ML's action and hand-action classifiers, in the form of nn_layers.py's groups.
 
     nn_created.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes nn_layers/<group>.json: tiny networks made with coremltools' builder (the .mlmodel as base64), their inputs, and the
 outputs that NumPy computes from the documented formula of the layer.
 

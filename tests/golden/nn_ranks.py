@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes nn_layers/ranks.json and nn_layers/rare.json, as nn_layers.py does: blobs whose rank is known only at run time, and rare
 settings of layers.
 

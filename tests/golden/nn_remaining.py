@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes nn_layers/remaining.json, as nn_layers.py does: layers that no other group has.
 
     nn_remaining.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Computes real neural networks with ONNX Runtime and NumPy, straight from their specification.
 
     nn_truth.py MODELS_FOLDER

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/pipelines/*.mlmodel and truth.json: pipelines with states, pipelines inside pipelines, sequences and batches
 through pipelines, and updatable models. truth.json has the predictions of each model in order, computed by NumPy.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/seq2seq/sequences.json: the character translator run greedily in numpy, in float64.
 
     python seq2seq_truth.py folder_of_Es2EnCharEncoder_and_Decoder

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/silero/<model>.json: Silero's voice detector streamed in numpy, in float64 without any rounding.
 
     python silero_truth.py folder_of_the_silero_models

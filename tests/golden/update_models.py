@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes golden/update: updatable models made with coremltools, and what coremltools says of them.
 
     python tests/golden/update_models.py

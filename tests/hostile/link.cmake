@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 find_package(ZLIB REQUIRED)
 find_package(nlohmann_json REQUIRED)
 target_link_libraries(${name} PRIVATE moka ZLIB::ZLIB nlohmann_json::nlohmann_json)

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # exports_test.sh LIBRARY: the library exports the two interfaces and no internal symbol.
 set -euo pipefail
 symbols=$(nm -DC --defined-only "$1" | cut -d' ' -f3-)

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # install_test.sh BUILD CXX CC SANITIZERS: the library installed from BUILD serves find_package and pkg-config.
 set -euo pipefail
 build=$1 cxx=$2 cc=$3 sanitize=$4

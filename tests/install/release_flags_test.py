@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """release_flags_test.py SOURCE CXX: CMAKE_BUILD_TYPE=Release compiles every file with -O2 or -O3, and the user's options win."""
 import collections
 import json

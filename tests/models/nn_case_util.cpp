@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/nn_case_util.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "onnx_export/round_trip_util.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Moka as a backend of the package onnx, and onnx's own tests on it.
 
     python tests/python/onnx_backend.py [--kind node ...] [--filter TEXT] [--json FILE] [--failures]

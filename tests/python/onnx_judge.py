@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares ONNX files that Moka writes, run by onnxruntime, with recorded outputs or with Moka's own.
 
 python tests/python/onnx_judge.py [-k TEXT] [--list] [--json FILE] [--networks FILE]: all cases of the corpus; exit code 1

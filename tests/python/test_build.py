@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models that moka.build makes: predicted by Moka against numpy, and read by coremltools."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """moka.compress: what it makes is smaller, predicts, and opens in coremltools."""
 
 import math

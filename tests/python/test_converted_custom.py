@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """coremltools converts PyTorch models with operations of one's own; Moka runs them like PyTorch."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drop-in: coremltools predicts on systems where it otherwise cannot."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Custom layers and operations written in Python, against numpy."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Custom models, what stands for parts of Apple's systems, linked models and sound features, against numpy."""
 
 import os

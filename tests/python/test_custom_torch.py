@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch models with operations that coremltools does not know: converted as custom layers, registered, and compared with PyTorch."""
 
 import moka

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """moka.diff: what differs in operations, weights and values."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """moka.draw: pictures of what outputs mean."""
 
 import pathlib

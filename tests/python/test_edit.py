@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models that moka.edit changes: predicted by Moka against numpy and the model before, and read by coremltools."""
 
 import moka

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Encrypted models from Python, against pyrage, an implementation of age in Rust."""
 
 import io

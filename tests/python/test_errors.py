@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Invalid values raise the exception that a Python user expects, with the feature's name, and have no other effect."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Classes that `moka generate --language Python` writes, imported and run."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """moka.lint: findings about models, and repairs that coremltools opens."""
 
 import numpy as np

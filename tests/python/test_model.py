@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """moka.Model: loading, predicting, describing."""
 
 import asyncio

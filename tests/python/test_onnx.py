@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX models as programs, against the tests of the package onnx and against onnxruntime."""
 
 import subprocess

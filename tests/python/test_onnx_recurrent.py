@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RNN, GRU and LSTM of ONNX in each form that the importer writes them in, against onnxruntime."""
 
 import numpy as np

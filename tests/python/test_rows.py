@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables: compares predict_rows with predict for each row."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sample of the cases of onnx_judge.py, which compares all of them (make test-onnx-export)."""
 
 import itertools

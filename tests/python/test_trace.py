@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Traces, read back with Perfetto's own messages."""
 
 import collections

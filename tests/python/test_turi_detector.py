@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The object detector of Turi Create: its export layer by layer, completed by examples/layers/turi_detector.py, against NumPy."""
 
 import pathlib

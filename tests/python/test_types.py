@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The types of the package, as mypy reads them from the installed wheel."""
 
 import importlib.util

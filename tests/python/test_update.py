@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What models can learn: read, kept by edits and by compiling, and written as coremltools' builders write it."""
 
 import pathlib

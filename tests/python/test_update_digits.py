@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drawn digits are learned as well as scikit-learn learns them."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Updates of models on examples, beside the same training in numpy in double precision."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selected outputs, batches, tables, copies, logs, display, and the memory of a model."""
 
 import copy

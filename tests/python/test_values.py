@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that users have: arrays of other libraries, pictures, files; and models in all forms."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """moka.verify: answers beside those of a reference."""
 
 import json

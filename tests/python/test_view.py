@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models in notebooks: the table of a model, and the viewer's page as a frame."""
 
 import html

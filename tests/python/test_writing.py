@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What functions that write replace: docs/writing.md."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs every shell and C++ snippet of README.md and checks that it does what the README shows."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The snippets of README.md, and a folder like Moka's own in which they run."""
 
 import os

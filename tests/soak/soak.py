@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predicts many times and reports how the memory of the process develops. Fails when it grows.
 
 Usage: soak.py [--predictions 100000] [--stateful 10000] [--loads 1000]

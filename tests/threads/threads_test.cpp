@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One model, many threads: plans, packed constants and sessions are shared, results are not. Run under ThreadSanitizer
 // by `make test-tsan`.
 #include <gtest/gtest.h>

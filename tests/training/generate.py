@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes cases.json: programs, and what PyTorch makes of their weights in 100 steps, in float64 and in float32.
 
 Batches are numbers that both sides compute: draw(seed, n), and masks of dropout, which are 0 or 2. "float32" is the distance of PyTorch's

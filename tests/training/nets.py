@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains whole nets for 100 steps with Moka and with PyTorch, and compares their weights with PyTorch's in float64.
 
 nets.py --program PROGRAM [--only CASE,...] [--threads 1,2,3] [--folder FOLDER] [--json]

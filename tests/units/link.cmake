@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The whole library as an archive: tests tell the simulator to fail.
 target_link_libraries(${name} PRIVATE moka_static)
 target_compile_definitions(${name} PRIVATE MOKA_GOLDEN="${CMAKE_SOURCE_DIR}/tests/golden")

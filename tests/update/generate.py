@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes cases.json: updatable models of coremltools, examples, and what PyTorch makes of their weights.
 
 "losses" and "weights" are PyTorch's in float64; "float32" is the distance of its weights in float32 from those. Run it with a Python that

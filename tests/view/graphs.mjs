@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the graph of a model shows: the program after the passes, scopes, and trees.
 import { existsSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inputs of a model: files dropped as from a file manager, the camera, and random values of a size.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

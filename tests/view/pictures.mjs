@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pictures of the README: a report, a trace in Perfetto, and the viewer.
 // node pictures.mjs PROGRAM MODEL PYTHON OUT
 import { execFileSync } from "node:child_process";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens the page of `moka report -o` without a network: it sorts, filters, prints, and axe finds no serious fault.
 // node report.mjs PROGRAM MODEL SCREENSHOTS
 import { execFileSync } from "node:child_process";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that are made here, to be dropped on models.
 import { deflateSync } from "node:zlib";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `moka view` as a server of its own, and the browser.
 import { spawn } from "node:child_process";
 import { chromium } from "playwright-core";

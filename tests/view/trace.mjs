@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens a trace in Perfetto's user interface and compares what its trace processor finds with `moka trace summary` and `moka explain`.
 // node trace.mjs PROGRAM MODEL PYTHON SCREENSHOTS
 import { execFileSync } from "node:child_process";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens every model in Chromium as a user would: walks the tabs, drops pictures, sounds, tables and texts, measures, and searches. Fails on messages in the
 // console, requests that leave the machine, and serious findings of axe.
 // node walk.mjs PROGRAM MODELS SCREENSHOTS EXAMPLES

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules for commit messages: an imperative subject, and a body if code changes."""
 import re
 import subprocess

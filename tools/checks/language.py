@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules for prose. RULES are patterns with a better wording; MAX_WORDS limits the length of a sentence.
 
 A rule belongs here only if every sentence that it matches can be worded more plainly. Words that are sometimes right do not.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The numbers of lines in docs/libraries.md, behind the files and folders that Moka implements itself."""
 import os
 import re

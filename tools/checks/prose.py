@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the prose of a repository: comments, documents, and strings for users.
 
 passages(path, text) yields (line, kind, text) for each paragraph ("text"), comment ("comment") and string ("string").
@@ -8,6 +9,8 @@ import io
 import re
 import tokenize
 
+from . import spdx
+
 # Generated from prose that is checked at its source.
 GENERATED = re.compile(r"docs/(operations|operations/.*|device-support|accuracy|conformance|performance|release-check)(\.md)?$"
                        r"|^LICENSE$|^docs/performance/")
@@ -17,6 +20,7 @@ STRING_WORDS = 3  # shorter strings are names or parts of messages
 def passages(path, text):
     if GENERATED.search(path):
         return
+    text = spdx.without(text)
     if path.endswith(".md"):
         found = (("text",) + p for p in markdown(text))
     elif path.endswith((".h", ".hpp", ".cpp", ".c", ".inc", ".comp", ".glsl", ".proto")):

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #define ZLIB_CONST  // zlib only reads its input
 #include <zlib.h>
 

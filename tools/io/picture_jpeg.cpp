@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // jpeglib.h needs size_t and FILE declared before it.
 // clang-format off
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <webp/decode.h>
 
 #include "io/io_error.h"

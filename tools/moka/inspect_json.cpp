@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "inspect.h"
 #include "io/table.h"
 #include "model_facts.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Fails when the documents in DOCS differ from those that PROGRAM writes into FRESH.
 file(REMOVE_RECURSE ${FRESH})
 file(MAKE_DIRECTORY ${FRESH})

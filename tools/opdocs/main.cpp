@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // moka_opdocs FOLDER: writes operations.md, operations/, linting-rules.md, models.md and device-support.md into FOLDER,
 // and removes the pages of operations that no longer exist. moka_opdocs --json FILE: writes the operations as JSON.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outputs by their form. The server draws pictures, maps and what the answer means.
 import { useMemo, useState } from "preact/hooks";
 import { Bars } from "./chart";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The camera as an input: one picture after another, as fast as the model answers.
 import { useEffect, useRef, useState } from "preact/hooks";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The data in the page. docs/viewer.md describes it.
 
 import type { PlannedOperation } from "./placement";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Draws a scene on a canvas: only what is in the window, with less detail the farther away it is.
 import type { Graph } from "./document";
 import type { Box, Line, Scene } from "./scene";

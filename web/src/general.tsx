@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { Bars } from "./chart";
 import { model, type Update } from "./document";
 import { familyColor } from "./draw";

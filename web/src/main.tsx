@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { render } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, model, type Passes } from "./document";

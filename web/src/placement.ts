@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A report's operations, by the names that the graph has.
 import type { Graph } from "./document";
 import { percent, seconds } from "./text";

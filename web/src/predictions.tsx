@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import type { Feature, Part, Preprocessing } from "./document";
 import { model } from "./document";
 import { sizesOf } from "./text";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { useRef, useState } from "preact/hooks";
 import { Answer, Picture, type Output, type Png } from "./answers";
 import { Camera } from "./camera";

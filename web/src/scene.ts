@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the boxes of open and closed groups lie. Ranks and lanes come with the graph; this takes time linear in what
 // is shown.
 import type { Graph } from "./document";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Details } from "./details";
 import type { Graph } from "./document";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import type { Feature, GraphNode } from "./document";
 
 export function bytes(count: number): string {

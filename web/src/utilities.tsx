@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saves the model under another name, and names the commands that go further.
 import { useState } from "preact/hooks";
 import { ask, model, type Feature } from "./document";

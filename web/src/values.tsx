@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every value of the Preview's prediction, and the first one that another setting computes differently.
 import { useEffect, useState } from "preact/hooks";
 import { ArrayView, type ArrayFacts, type ArrayShown } from "./answers";

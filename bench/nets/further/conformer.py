@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An encoder of Conformer blocks: attention with relative positions, and gated depthwise convolutions of 31 taps along a line."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The separator of Conv-TasNet: dilated convolutions of every channel along a line, and norms over all channels."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A generator of pictures with transposed convolutions of 4 x 4 and stride 2, as in DCGAN."""
 
 import numpy as np

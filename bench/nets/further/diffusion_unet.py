@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The middle of a latent diffusion model's U-Net: residual blocks with group norms, and attention over pixels."""
 
 import numpy as np

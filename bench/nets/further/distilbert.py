@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import torch
 from torch import nn
 from transformers import DistilBertConfig, DistilBertModel

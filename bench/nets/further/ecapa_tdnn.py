@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ECAPA-TDNN, which recognizes speakers: Res2Net blocks along a line, squeeze and excitation, and pooling by attention."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ghost modules: half of each layer's channels are computed from the other half and joined with it at places that do not
 fill blocks of channels."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GPT-2's layers over a prompt of 64 tokens; a token sees itself and those before."""
 
 import torch

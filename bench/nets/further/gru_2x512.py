@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two layers of GRUs in both directions over 64 steps, and a projection for each."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The generator of HiFi-GAN (V1): transposed convolutions between dilated ones of 3, 7 and 11 taps along a line."""
 
 import numpy as np

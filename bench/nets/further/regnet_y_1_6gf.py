@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups of 24 channels, which fill no blocks of 16."""
 
 import torchvision

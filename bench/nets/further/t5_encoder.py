@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from torch import nn
 from transformers import T5Config
 from transformers.models.t5.modeling_t5 import T5Stack

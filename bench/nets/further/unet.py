@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """U-Net of four levels, with transposed convolutions on the way up."""
 
 import torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import numpy as np
 from torch import nn
 from transformers import Wav2Vec2Config, Wav2Vec2Model

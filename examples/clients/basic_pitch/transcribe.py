@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs Spotify's unmodified basic-pitch from the Python index on Linux, with its Core ML model.
 
 Usage: transcribe.py [RECORDING.wav]   (default: a scale that this script plays)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the unmodified ultralytics from the Python index: exports detectors to Core ML and predicts with them on Linux.
 
 Each export predicts with YOLO("x.mlpackage"), which uses coremltools, and with moka. Both must find PyTorch's boxes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replaces Core ML's native module in coremltools on systems that lack it.
 
 Once moka is installed, `import coremltools` finds it automatically (moka_coremltools_hook). `import moka.coremltools`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compute devices, as coremltools names them."""
 
 # mypy: disable-error-code="import-untyped,import-not-found"

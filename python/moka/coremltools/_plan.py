@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structure of a model and the placement of its operations, as coremltools' objects."""
 
 # mypy: disable-error-code="import-untyped,import-not-found"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The classes with which coremltools loads and predicts."""
 
 # mypy: disable-error-code="import-untyped,import-not-found"

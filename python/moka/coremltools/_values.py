@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts values between coremltools and moka. Core ML's own module supports fewer types of arrays."""
 
 from contextlib import contextmanager

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "compiler/generate/generate.h"
 #include "compiler/generate/objective_c/writer.h"

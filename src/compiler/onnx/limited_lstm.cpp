@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/onnx/limited_lstm.h"
 
 #include "ops/common/recurrent.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "devices/neural_engine/device.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device to copy when adding one. docs/adding-a-device.md says what to do after copying. The comments here explain
 // each part.
 #include "devices/null/device.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "format/age/age.h"
 #include "format/archive/tar.h"
 #include "format/model_file_rep.h"

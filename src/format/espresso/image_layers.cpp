@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "format/espresso/layer_reader.h"
 
 namespace moka::format::espresso {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "format/espresso/specification.h"
 #include "format/file_kind.h"
 #include "format/mlmodelc/coremldata.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "format/mlpackage/manifest.h"
 
 #include "format/json_text.h"

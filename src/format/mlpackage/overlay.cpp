@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "format/mlpackage/overlay.h"
 
 #include <google/protobuf/repeated_ptr_field.h>

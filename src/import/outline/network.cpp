@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "format/mlmodel/named_fields.h"
 #include "format/proto/model.pb.h"
 #include "import/neuralnetwork/control.h"

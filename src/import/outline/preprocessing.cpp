@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "format/espresso/network.h"
 #include "format/proto/model.pb.h"
 #include "import/outline/parts.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "format/model_file.h"
 #include "format/proto/model.pb.h"
 #include "import/importer.h"

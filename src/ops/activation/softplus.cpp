@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/scalar_math.h"
 #include "ir/gradient.h"
 #include "ops/common/unary.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/common/batch_norm_gradient.h"
 
 #include "ops/common/channels.h"

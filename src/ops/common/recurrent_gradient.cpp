@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/common/recurrent_gradient.h"
 
 #include "ops/common/common.h"

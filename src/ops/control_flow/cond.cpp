@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ir/gradient.h"
 #include "ir/inline.h"
 #include "ir/program.h"

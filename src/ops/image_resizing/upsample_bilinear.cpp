@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/common/common.h"
 #include "ops/common/gradients.h"
 #include "ops/common/sampling.h"

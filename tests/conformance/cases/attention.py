@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """scaled_dot_product_attention and moka_attention by numpy in float64."""
 import numpy as np
 

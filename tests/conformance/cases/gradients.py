@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients of convolutions and pools: torch.autograd in float64."""
 import numpy as np
 import torch

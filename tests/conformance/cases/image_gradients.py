@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients of samples of images: torch.autograd in float64 through torch.nn.functional.grid_sample."""
 import numpy as np
 import torch

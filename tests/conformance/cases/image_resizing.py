@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resizing by numpy from MIL's definitions of the sampling grids; onnxruntime confirms where its modes coincide.
 
 Where MIL's text leaves a choice open, documented results of Core ML decide (the small literal arrays below).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """linear, matmul and einsum, by numpy in float64."""
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pools: plain numpy windows, confirmed by onnxruntime where its attributes can express the case."""
 import itertools
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """lstm, gru and rnn by numpy from their equations; onnxruntime confirms the usual ones.
 
 Steps of the result are in the order of computation: a reverse layer's first output belongs to the last step of x. The

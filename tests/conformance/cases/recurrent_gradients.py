@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of lstm, gru and rnn backwards: torch.autograd in float64 through loops over the steps.
 
 torch.nn's layers confirm the loops, and the gradients of their weights, where the activations are theirs.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of optimizers: torch.optim in float64."""
 import numpy as np
 import torch

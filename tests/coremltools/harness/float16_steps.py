@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Determines whether a comparison failed only because of float16 rounding, and proves it.
 
 Some tests of half precision expect numbers that were computed in float16, or whose weights or inputs the model rounds to

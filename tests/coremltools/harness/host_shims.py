@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replaces modules and data that coremltools' tests need and the machine lacks. No test and no code of coremltools changes.
 
 * ``svm`` and ``svmutil``: coremltools uses the names of libsvm's own top-level modules. The wheels contain a package

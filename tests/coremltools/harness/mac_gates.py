@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes coremltools believe that it runs on a Mac, without affecting other modules.
 
 coremltools asks three questions before it lets a prediction happen:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An engine which computes nothing: it loads everything and refuses every real question.
 
 Run with it to learn which tests need an engine at all. Names, arity and return types follow the module

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pytest plugin: coremltools' own tests as a conformance suite for an engine. Load with ``-p plugin``.
 
 What it does, in this order:

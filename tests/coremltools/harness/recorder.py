@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts what a test asks of the engine and which operations the models it runs are made of."""
 
 import functools

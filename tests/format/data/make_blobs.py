@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes blobs.bin beside this file with coremltools' writer: per type one blob of the five values 1, 0, 1, 1, 0."""
 
 import pathlib

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of Core ML that generated code uses, on top of Moka's C interface.
 @_exported import Foundation
 import MokaC

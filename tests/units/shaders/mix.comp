@@ -1,4 +1,5 @@
 #version 450
+// SPDX-License-Identifier: Apache-2.0
 // y = scale * a + b + table[i % kTable], z = b + 1: two inputs, two outputs, a buffer, a constant and a parameter.
 layout(local_size_x = 32) in;
 layout(constant_id = 0) const uint kTable = 1;

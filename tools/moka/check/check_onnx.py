@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks an ONNX file for `moka convert --check`.
 
     python3 -c SCRIPT FILE     fails when onnx.checker refuses it, or when the types that it infers contradict the file's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Describes or runs an ONNX file or a PyTorch program for `moka verify`.
 
     python3 -c SCRIPT describe MODEL FOLDER     writes FOLDER/description.json

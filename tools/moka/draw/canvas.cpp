@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "draw/canvas.h"
 
 #include <agg2/agg_conv_stroke.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "view/base64.h"
 
 #include <sodium/utils.h>

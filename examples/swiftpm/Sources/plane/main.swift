@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import CoreML
 
 // The height of a plane over two numbers: 2 a + 3 b + 1.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "devices/cpu/common/index_vectors.h"
 
 #include "ops/common/indexing.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "devices/cpu/common/winograd_blocking.h"
 
 #include <cmath>

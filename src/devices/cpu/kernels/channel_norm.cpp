@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "devices/cpu/vector/channel_norm.h"
 
 #include "devices/cpu/common/activations.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "devices/cpu/common/stored_rows.h"
 #include "devices/cpu/kernels/family.h"
 #include "ops/common/indexing.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "devices/cpu/common/pairs.h"
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/loops.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "devices/cpu/kernels/family.h"
 #include "devices/cpu/vector/doubles.h"
 #include "ops/common/ml.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "devices/cpu/common/recurrent_gradient.h"
 #include "devices/cpu/kernels/family.h"
 

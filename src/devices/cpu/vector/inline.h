@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Functions, lambdas and member functions of vector loops. They are always inlined and create no symbols, because a

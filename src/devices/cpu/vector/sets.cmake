@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The kernels of this folder that are compiled for each instruction set, and the numbers in which sets differ. Every
 # kernel gets a generated source that defines them, MOKA_LANES and MOKA_BLOCK, and includes the kernel's .inc file.
 #

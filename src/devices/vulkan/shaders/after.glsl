@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Applies functions to a result, and tells whether it has a bias and an addend. The shader that includes this declares the
 // specialization constants kThen and kLast. Its push constants contain the functions' parameters a1, b1, a2 and b2, and the
 // flags `has` (numbers.inc).

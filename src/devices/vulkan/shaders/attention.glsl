@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // softmax(query key^T * scale + mask) value for 16 rows of one head in a workgroup, 64 keys at a time. The softmax of the
 // keys so far is corrected when a larger score is found, so that scores are never stored. The including shader declares
 // the buffers, and defines HAS_BOOL_MASK if the mask is boolean.

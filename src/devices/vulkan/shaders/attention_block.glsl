@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // attention.glsl for devices whose shared memory is no faster than buffers. A team of 8 invocations computes 8 rows of one
 // head and goes through the keys in groups of 64. Each invocation computes the scores of 8 keys, then 8 columns of the
 // result. Only scores go through shared memory. The including shader declares the buffers, those of query, key and value

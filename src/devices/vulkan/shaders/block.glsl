@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For devices whose shared memory is no faster than buffers (Features::local_memory): an invocation computes a block of
 // the result and reads what it needs from buffers itself.
 

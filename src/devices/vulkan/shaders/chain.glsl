@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program of elementwise functions (chain.h). Values 0 to 5 are the inputs, the others are results of instructions.
 // SHORT: at most 4 instructions, because drivers compile all functions again for each possible instruction.
 

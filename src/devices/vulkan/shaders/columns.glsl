@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The columns of x that kPixels adjacent pixels of a row of y depend on. Columns that adjacent taps share are read once.
 // The including shader declares kPixels, and kWidth, kStride and kDilation of the kernel along rows.
 const int kSpan = (kPixels - 1) * kStride + (kWidth - 1) * kDilation + 1;

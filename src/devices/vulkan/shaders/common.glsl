@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // T is the element type of buffers, V the type in which the shader computes.
 #extension GL_EXT_shader_16bit_storage : enable
 #extension GL_EXT_shader_8bit_storage : enable

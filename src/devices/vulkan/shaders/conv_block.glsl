@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A convolution, or with TRANSPOSED a transposed one: a block is 8 channels of kPixels neighbors of a row. Weights are
 // [groups, made / 8, channels, taps] of eight, for each phase of a transposed one.
 

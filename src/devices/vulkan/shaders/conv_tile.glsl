@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "after.glsl"
 const bool kLeftLine = false, kRightLine = false;
 #include "tile.glsl"

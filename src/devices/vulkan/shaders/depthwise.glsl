@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A depthwise convolution, and a 1 x 1 convolution that reads its result.
 layout(push_constant) uniform P {
   uint x_at, w_at, bias_at, addend_at, y_at, inner_at, inner_bias_at;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The elementwise functions of src/base/scalar_math.h. exp() and tanh() of some drivers overflow to NaN, so their arguments
 // are limited to the range in which the result changes. asin() and acos() may be off by 4e-4.
 float tanh_of(float x) { return isnan(x) ? x : tanh(clamp(x, -15.0, 15.0)); }

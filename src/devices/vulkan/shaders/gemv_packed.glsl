@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "packed.glsl"
 #include "rows.glsl"
 // The product of a few rows and the transpose of packed weights. A workgroup computes columns of one row.

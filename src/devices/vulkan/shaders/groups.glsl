@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups of elements (ops/common/groups.h), each of which 2^lane_bits neighboring invocations share. Push constants have
 // `groups`, `members`, and the sizes and steps of both, the innermost dimension first.
 layout(local_size_x = 256) in;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declarations that attention by tiles and attention by blocks share.
 layout(push_constant) uniform P {
   uint query_at, key_at, value_at, mask_at, y_at;

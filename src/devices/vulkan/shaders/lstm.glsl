@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "step.glsl"
 // One step of an LSTM. Gates are in the order input, forget, output, cell.
 

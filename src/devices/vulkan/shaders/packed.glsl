@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights in the form in which a model stores them: codes of 4 or 8 bits in words, the lowest bits first. Each row begins
 // with a new word. An element is (code - offset) * scale or (table[code] - offset) * scale. A scale applies to
 // scale_rows rows and scale_depth of their elements, a table to table_rows rows.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // c[m, n] = sum over k of a[m, k] * b[k, n] for each entry of a batch of up to three dimensions, the innermost first.
 layout(constant_id = 0) const bool kALine = false;  // whether k is the innermost dimension of a, of b
 layout(constant_id = 1) const bool kBLine = false;

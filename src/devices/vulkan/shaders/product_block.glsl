@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A product in blocks of 8 rows by 8 columns. The including shader declares the buffers and the constants.
 #include "block.glsl"
 

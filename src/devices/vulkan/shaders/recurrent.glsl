@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "step.glsl"
 // One step of a plain recurrent layer or of a GRU, or a part of one. `bias` holds the biases of the products with the
 // state. Gates of a GRU are in the order reset, new, update.

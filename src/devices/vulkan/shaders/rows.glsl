@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A workgroup of 256 invocations multiplies rows of a matrix by a vector. ROW_LANES neighboring invocations compute one
 // row: a subgroup if LANES is defined, otherwise 32 of them. sum_of_row() adds their values.
 #ifdef LANES

@@ -1,4 +1,5 @@
 #version 450
+// SPDX-License-Identifier: Apache-2.0
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 // Samples images at given positions, or at the positions that a matrix gives. T2 is the type of positions.

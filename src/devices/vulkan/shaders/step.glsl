@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rows.glsl"
 // The inputs of a step of every recurrent layer. `gates` holds the products with x plus the biases, `weight` the weights
 // of the state `h`. T2 is the type of the weights.

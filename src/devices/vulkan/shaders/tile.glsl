@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A workgroup computes kTile rows by kTile columns of a product, from tiles of depth 16 in shared memory.
 //   slice   kTile * kTile / 16 invocations, which compute all rows and columns. Each computes 4 rows, one after the other, by 4
 //           columns that are kQuads apart, so that neighboring invocations read and write neighboring elements. The kSlices

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "import/common/sampler.h"
 #include "import/onnx/operators/window.h"
 

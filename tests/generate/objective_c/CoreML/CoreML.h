@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of Core ML that generated code uses, declared for the compiler's front end.
 #pragma once
 #import <Foundation/Foundation.h>

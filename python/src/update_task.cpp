@@ -71,8 +71,8 @@ class Task {
     return out;
   }
 
-  /// `rows`: a list of the examples, or an empty tuple. `read`: returns the dict of an example. `in_memory`: it takes no
-  /// time. `progress`: gets a context.
+  /// `rows`: a list of the examples, or an empty tuple. `read`: returns the dict of an example. `in_memory`: it takes
+  /// no time. `progress`: gets a context.
   UpdateContext run(const nb::object& rows, const nb::object& read, bool in_memory, const nb::object& progress,
                     const Reading& reading) {
     if (run_ != nullptr) raise(ErrorKind::invalid_argument, "the task is running already");

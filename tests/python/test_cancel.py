@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predictions and loading that are cancelled, or that have a deadline."""
 
 import asyncio

@@ -7,7 +7,7 @@ SINCE = "8a604be"  # the first commit that is judged is the one after it
 MAX_SUBJECT = 72
 CODE = re.compile(r"\.(h|hpp|cpp|c|inc|py|pyi|cmake|proto|sh)$|(^|/)CMakeLists\.txt$|^Makefile$|^tools/[^.]+$")
 VERBS = set("""accept add adopt align allow annotate answer apply assert assign avoid batch begin bench benchmark bind bound break
-ask bring build bump cache call change check choose clarify clean clear close collect combine compare compile complete
+ask bring build bump cache call cancel change check choose clarify clean clear close collect combine compare compile complete
 compress compute configure connect consolidate convert copy correct count cover create cut deal declare decode
 deduplicate decompile default define delete deliver demote deprecate derive describe detect disable dispatch divide
 document draw drop emit enable encode enforce ensure estimate evaluate exclude expand expect explain export expose

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "format/mlmodel/sample_runs.h"
 
 #include <cstring>

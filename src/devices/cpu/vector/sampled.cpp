@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "devices/cpu/vector/sampled.h"
 
 #include "devices/cpu/vector/choose.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "devices/gpu/common/sampling.h"
 
 #include "ops/common/sampling.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the samples of a box are.
 layout(constant_id = 1) const bool kHeightFirst = true;
 layout(constant_id = 2) const bool kCenter = false;

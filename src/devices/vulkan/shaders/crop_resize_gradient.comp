@@ -1,4 +1,5 @@
 #version 450
+// SPDX-License-Identifier: Apache-2.0
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "boxes.glsl"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pixels that coordinates mean.
 layout(constant_id = 2) const uint kPadding = SAMPLE_CONSTANT;
 layout(constant_id = 3) const uint kRange = SAMPLE_PIXELS;

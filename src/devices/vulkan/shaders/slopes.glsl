@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slope of the activation of a gate where its value is y.
 float slope_of(uint f, float y, float a, float b) {
   switch (f) {

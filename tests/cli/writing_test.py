@@ -48,6 +48,7 @@ class Row:
 
 
 RENT, SHAPES, TOTAL = MODELS / "rent.mlmodel", MODELS / "shapes.mlmodel", MODELS / "total.mlpackage"
+NETWORK = MADE / "network.mlmodel"
 NEIGHBORS = MODELS.parents[1] / "tests/golden/update/neighbors_string.mlmodel"
 AGE = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 INPUTS = ("-i", "rooms=2", "-i", "area=50", "-i", "kilometres=3")
@@ -65,8 +66,7 @@ ROWS = {
     "edit package": Row(TOTAL, "x.mlpackage", "edit", "IN", "--author", "me", "-o", "OUT", folder=True),
     "update": Row(NEIGHBORS, "x.mlmodel", "update", "IN", "--data", MADE / "examples.csv", "-o", "OUT"),
     "update compiled": Row(NEIGHBORS, "x.mlmodelc", "update", "IN", "--data", MADE / "examples.csv", "-o", "OUT", folder=True),
-    "update --plot": Row(NEIGHBORS, "x.png", "update", "IN", "--data", MADE / "examples.csv", "--plot", "OUT", "-o",
-                         MADE / "updated.mlmodel"),
+    "update --plot": Row(NETWORK, "x.png", "update", "IN", "--data", MADE / "pairs.csv", "--plot", "OUT", "-o", MADE / "updated.mlmodel"),
     "compress": Row(SHAPES, "x.mlmodel", "compress", "IN", "--linear", "8", "--least", "16", "-o", "OUT"),
     "compress --chart": Row(SHAPES, "x.png", "compress", "IN", "--least", "16", "--target-size", "60%", "--chart", "OUT",
                             "-o", MADE / "small.mlmodel"),
@@ -98,6 +98,9 @@ def content(path):
 class Rows(Case):
     def setUp(self):
         super().setUp()
+        plain = (NEIGHBORS.parent / "plain.mlmodel").read_bytes()
+        NETWORK.write_bytes(plain.replace(b"\x28\x01", b"\x28\x00"))  # arrayInputShapeMapping: vectors
+        (MADE / "pairs.csv").write_text('x,y_true\n"1,2,3","1,2"\n')
         (MADE / "examples.csv").write_text('input,label\n"1,2",a\n')
         (MADE / "rows.csv").write_text("rooms,area,kilometres\n2,50,3\n3,70,1\n")
 

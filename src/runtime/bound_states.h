@@ -11,7 +11,7 @@
 namespace moka::runtime {
 
 /// The states that one prediction uses. Remembers which device holds each one and, if the prediction may be replayed or
-/// stopped, the content before it.
+/// stopped, the content before it; a frame whose steps are straight notes what it overwrites instead.
 class BoundStates {
  public:
   /// What may end the prediction before it is done.
@@ -26,7 +26,7 @@ class BoundStates {
   void computed();
   /// The prediction failed. Restores what was saved. A state that only a device held is gone if that device was lost or
   /// has changed it.
-  void failed(const Frame& frame, const Error& error, bool is_replayed);
+  void failed(Frame& frame, const Error& error, bool is_replayed);
 
  private:
   std::vector<std::pair<StateValue*, const kernel::Device*>> on_devices_;

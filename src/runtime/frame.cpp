@@ -60,6 +60,7 @@ Status Frame::run_plan() {
   MOKA_TRY(std::move(status));
   last_ = this;
   if (!sequence_.is_complete()) MOKA_TRY(run_pending());
+  undo_.clear();
   return {};
 }
 
@@ -100,7 +101,35 @@ Status Frame::run_timed(size_t s) {
   return status;
 }
 
+bool Frame::has_straight_steps() const {
+  return sequence_.is_complete() && std::none_of(sequence_.steps.begin(), sequence_.steps.end(),
+                                                 [](const auto& step) { return plan::control_of(step) != nullptr; });
+}
+
+void Frame::save_states_before(size_t s) {
+  const plan::Step& step = sequence_.steps[s];
+  const plan::Call* call = plan::call_of(step);
+  const bool is_store =
+      call != nullptr && call->op->has_trait(ir::Trait::stateful) && call->op->type_name() != "read_state";
+  for (size_t i = 0; is_store && i < call->in.size(); i++)
+    if (const Place& place = sequence_.place(call->in[i]); place.type.is_state() && place.device == nullptr)
+      undo_.save(views_[static_cast<size_t>(place.root)]);
+  for (int i : std::visit([&](const auto& one) { return plan::writes_of(sequence_, one); }, step)) {
+    const Place& place = sequence_.place(i);
+    const Place& root = sequence_.place(place.root);
+    if (!root.type.is_state() || root.device != nullptr) continue;
+    const ir::TensorView& state = views_[static_cast<size_t>(place.root)];
+    const bool is_slice = call != nullptr && call->op->type_name() == "slice_update" && place.delta == 0 &&
+                          state.shape == views_[static_cast<size_t>(i)].shape && place.layout == root.layout;
+    if (is_slice)
+      undo_.save_slice(*steps_[s].call, state);
+    else
+      undo_.save(state);
+  }
+}
+
 Status Frame::compute(size_t s) {
+  if (saves_states_) save_states_before(s);
   return std::visit([&](const auto& step) { return execute(step, steps_[s]); }, sequence_.steps[s]);
 }
 

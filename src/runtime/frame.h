@@ -10,6 +10,7 @@
 #include "kernel/memory.h"
 #include "kernel/pixels.h"
 #include "plan/plan.h"
+#include "runtime/state_undo.h"
 #include "trace/trace.h"
 
 namespace moka::runtime {
@@ -81,6 +82,13 @@ class Frame {
   void set_pixels(size_t i, const kernel::Pixels& pixels);
   /// A state in the memory of a device has no copy: once a region has been submitted, the run goes on to its end.
   void keep_running_once_submitted() { keeps_running_ = true; }
+  /// Whether runs save what they overwrite of states in host memory, for restore_states. Precondition:
+  /// has_straight_steps().
+  void set_saves_states(bool saves) { saves_states_ = saves; }
+  bool saves_states() const { return saves_states_; }
+  void restore_states() { undo_.restore(); }
+  /// Whether all steps are known before they run, and none has blocks.
+  bool has_straight_steps() const;
   /// Whether the last run has started anything on a device.
   bool has_submitted() const { return has_submitted_; }
   /// The type and shape of block output `i` if the caller may choose its memory (place_output). Null if another value
@@ -139,6 +147,8 @@ class Frame {
   Status run_steps();
   Status run_step(size_t s);
   Status check_stop();
+  /// Before a step changes states.
+  void save_states_before(size_t s);
   Status run_timed(size_t s);
   Status compute(size_t s);
   /// For the trace that is being written (frame_trace.cpp).
@@ -194,7 +204,8 @@ class Frame {
   std::vector<bool> running_;                                     ///< per region
   std::vector<std::shared_ptr<kernel::Buffer>> states_;           ///< by block input, of states on devices
   std::vector<kernel::Pixels> pixels_;                            ///< parallel to Sequence::pixels
-  bool has_submitted_ = false, keeps_running_ = false;
+  bool has_submitted_ = false, keeps_running_ = false, saves_states_ = false;
+  StateUndo undo_;
   std::vector<size_t> team_ends_;  ///< by step: end of the steps that reuse the threads of this step, or 0
   StepData pending_;
   struct Patch {

@@ -142,6 +142,69 @@ TEST_P(Cancel, AtRandomMoments) {
   EXPECT_GT(late, 0);
 }
 
+/// A stop behind any operation puts back what the ones before it wrote: slices of a cache, also with strides and
+/// reversed, and a whole state.
+TEST(Undo, PutsBackSlicesOfStates) {
+  const std::string cache = "tensor<fp32, [1, 3, 16, 8]>", line = "tensor<fp32, [1, 3, 2, 8]>";
+  ModelConfiguration c;
+  c.device = "cpu";
+  const Model m = Model::from_mil(
+      program("state<" + cache + "> k, state<" + cache + "> v, " + line +
+                  " x, tensor<int32, [4]> begin, tensor<int32, [4]> end",
+              cache + " k0 = read_state(input = k)[name = string(\"k0\")];\n" + cache +
+                  " k1 = slice_update(x = k0, update = x, begin = begin, end = end)[name = string(\"k1\")];\n"
+                  "write_state(data = k1, input = k)[name = string(\"wk\")];\n" +
+                  cache +
+                  " k2 = slice_update(x = k1, update = x, begin = tensor<int32, [4]>([0, 0, 15, 0]), "
+                  "end = tensor<int32, [4]>([1, 3, 3, 8]), stride = tensor<int32, [4]>([1, 1, -6, 1]))[name = "
+                  "string(\"k2\")];\n"
+                  "write_state(data = k2, input = k)[name = string(\"wk2\")];\n" +
+                  cache + " v0 = read_state(input = v)[name = string(\"v0\")];\n" + cache +
+                  " v1 = add(x = v0, y = fp32(1.0))[name = string(\"v1\")];\n"
+                  "write_state(data = v1, input = v)[name = string(\"wv\")];\n" +
+                  cache + " y = add(x = k2, y = v1)[name = string(\"y\")];\n" + cache +
+                  " z = exp(x = y)[name = string(\"z\")];",
+              "z"),
+      c);
+  const auto ints = [](std::initializer_list<int32_t> numbers) {
+    MultiArray a(DataType::int32, {4});
+    std::copy(numbers.begin(), numbers.end(), a.as<int32_t>().begin());
+    return a;
+  };
+  const Features in{{"x", counted({1, 3, 2, 8}, 1)}, {"begin", ints({0, 0, 5, 0})}, {"end", ints({1, 3, 7, 8})}};
+  State state = m.new_state();
+  state.write("k", counted({1, 3, 16, 8}, 0.5f));
+  state.write("v", counted({1, 3, 16, 8}, 0.25f));
+  const std::vector<double> k = values(state.read("k")), v = values(state.read("v"));
+  std::vector<std::string> seen;
+  State other = state.copy();
+  PredictionOptions all{&other};
+  m.intermediates(
+      in, [&](std::string_view operation, auto, const MultiArray&) { seen.emplace_back(operation); }, all);
+  EXPECT_NE(values(other.read("k")), k);
+  EXPECT_NE(values(other.read("v")), v);
+  ASSERT_GE(seen.size(), 4u);
+  for (size_t n = 0; n + 1 < seen.size(); n++) {
+    std::stop_source source;
+    PredictionOptions options{&state};
+    options.stop = source.get_token();
+    size_t count = 0;
+    const auto stop = [&](std::string_view, std::string_view, const MultiArray&) {
+      if (count++ == n) source.request_stop();
+    };
+    expect_error(ErrorKind::cancelled, {}, [&] { m.intermediates(in, stop, options); });
+    EXPECT_EQ(values(state.read("k")), k) << "behind " << seen[n];
+    EXPECT_EQ(values(state.read("v")), v) << "behind " << seen[n];
+  }
+  PredictionOptions calm{&state};
+  calm.stop = std::stop_source().get_token();
+  m.predict(in, calm);
+  EXPECT_EQ(values(state.read("k")), values(other.read("k")));
+  calm.deadline = std::chrono::steady_clock::now();
+  expect_error(ErrorKind::deadline_exceeded, {}, [&] { m.predict(in, calm); });
+  EXPECT_EQ(values(state.read("k")), values(other.read("k")));
+}
+
 size_t count_threads() {
   const std::filesystem::directory_iterator tasks("/proc/self/task");
   return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));

@@ -111,8 +111,9 @@ class MOKA_EXPORT MultiArray {
 
  private:
   /// The types that an element of C++ type T may have, a bit for each.
-  template <class T>
+  template <class Element>
   static constexpr uint32_t element_types() {
+    using T = std::remove_const_t<Element>;
     constexpr auto bit = [](DataType t) { return uint32_t{1} << static_cast<int>(t); };
     if constexpr (std::is_same_v<T, float>) return bit(DataType::float32);
     if constexpr (std::is_same_v<T, double>) return bit(DataType::float64);

@@ -93,10 +93,10 @@ TEST(Neighbors, FarFromZeroOrCloseTogether) {
 }
 
 TEST(Neighbors, OfNumbersThatAreNotFinite) {
-  const auto sometimes = [](double special) {
+  const auto sometimes = [](double special, uint32_t one_in = 100) {
     return Numbers([=](std::mt19937& bits) {
       const double v = std::normal_distribution<double>()(bits);
-      return bits() % 100 == 0 ? special : v;
+      return bits() % one_in == 0 ? special : v;
     });
   };
   for (const double special :
@@ -105,6 +105,10 @@ TEST(Neighbors, OfNumbersThatAreNotFinite) {
     expect_neighbors_of_reference(cat("rows with ", special), {1500, 9, 60, 5, 4}, kNormal, sometimes(special));
     expect_neighbors_of_reference(cat("both with ", special), {1500, 9, 60, 5, 4}, sometimes(special),
                                   sometimes(special));
+    for (const int64_t count : {5, 40, 700})
+      for (const int64_t k : {2, 30, 700})
+        expect_neighbors_of_reference(cat(count, " samples with ", special, ", k ", k), {count, 2, 9, k, 4},
+                                      sometimes(special, 8), kNormal);
   }
 }
 

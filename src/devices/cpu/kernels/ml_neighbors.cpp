@@ -75,7 +75,7 @@ struct NeighborIndex {
       const int64_t end = std::min(count, (c + 1) * chunk);
       float most = 0;
       for (int64_t i = c * chunk; i < end; i++) {
-        most = squares[i] <= most ? most : squares[i];  // NaN stays
+        most = squares[i] <= most || std::isnan(most) ? most : squares[i];  // NaN stays
         squares[i] /= 2;
       }
       to[norms_at() + c] = std::sqrt(most);

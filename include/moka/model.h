@@ -67,31 +67,15 @@ struct LoadProgress {
   size_t done = 0, total = 0;
 };
 
-/// Core ML's MLModelConfiguration.
-struct ModelConfiguration {
+/// Which devices compute, and how.
+struct ComputeConfiguration {
   ComputeUnits compute_units = ComputeUnits::all;
-  std::string function_name;  ///< empty: the default function
   Precision precision = Precision::at_least;
   int threads = 0;  ///< threads per prediction, at most 1024; 0: one per core, or one per entry of `processors`
   /// Processor numbers of the operating system on which worker threads run. The thread that loads or predicts stays
   /// where its caller bound it. Empty: the workers run where the caller's thread may run.
   std::vector<int> processors;
-  /// Limit in bytes on what a model can make Moka allocate, not counting weights in mapped files and what another model
-  /// of the same file has packed; 0: no limit.
-  size_t memory_budget = 0;
-  int64_t loop_limit = 1'000'000;  ///< iterations of one loop before the prediction fails
-  size_t cached_shapes = 8;        ///< number of input shapes whose plans are kept
-  /// Bytes that idle arenas may keep, and the same again for plans. The most recent one of each always stays.
-  size_t idle_memory = size_t{256} << 20;
-  /// Convolutions and matrix products keep weights as the model's file stores them and expand them in every prediction.
-  /// Weights that are sparse or palettes of vectors are packed all the same.
-  bool low_memory = false;
-  /// Loading packs all weights, so that predictions take equally long from the first one on. Otherwise the first
-  /// prediction reads weights of fp32 and fp16 from the file, and the following ones pack them.
-  bool pack_while_loading = false;
-  bool optimize = true;       ///< run the passes
-  bool reuse_buffers = true;  ///< false: values never share memory; for debugging
-  std::string device;         ///< use only this device and `reference`; empty: compute_units decides
+  std::string device;  ///< use only this device and `reference`; empty: compute_units decides
   /// When several pins match an operation, the last one counts. A pin that matches no operation fails the load with
   /// not_found if `strict` is set. Otherwise a warning and a remark of compute_plan report it.
   std::vector<Pin> pins;
@@ -105,6 +89,33 @@ struct ModelConfiguration {
   /// A file of additional rules for the Neural Engine preview. Empty: the environment variable
   /// MOKA_NEURAL_ENGINE_RULES, else none.
   std::string neural_engine_rules;
+  int64_t loop_limit = 1'000'000;  ///< iterations of one loop before the prediction fails
+};
+
+/// What a model may take of memory, and what it keeps for later.
+struct MemoryConfiguration {
+  /// Limit in bytes on what a model can make Moka allocate, not counting weights in mapped files and what another model
+  /// of the same file has packed; 0: no limit.
+  size_t memory_budget = 0;
+  size_t cached_shapes = 8;  ///< number of input shapes whose plans are kept
+  /// Bytes that idle arenas may keep, and the same again for plans. The most recent one of each always stays.
+  size_t idle_memory = size_t{256} << 20;
+  /// Convolutions and matrix products keep weights as the model's file stores them and expand them in every prediction.
+  /// Weights that are sparse or palettes of vectors are packed all the same.
+  bool low_memory = false;
+  /// Loading packs all weights, so that predictions take equally long from the first one on. Otherwise the first
+  /// prediction reads weights of fp32 and fp16 from the file, and the following ones pack them.
+  bool pack_while_loading = false;
+  bool reuse_buffers = true;  ///< false: values never share memory; for debugging
+  /// A folder that keeps weights packed for kernels. The first load of a model from a file writes them, later loads map
+  /// them. A path, "default" (the user's own, $XDG_CACHE_HOME/moka/packed) or "off". Empty: the environment variable
+  /// MOKA_CACHE, else off. An entry that is damaged, or from another model, processor or build, is rebuilt. When the
+  /// folder cannot be written, a remark of compute_plan and a line on standard error report it.
+  std::string cache;
+};
+
+/// How kernels are chosen.
+struct KernelConfiguration {
   /// The file of measured times that choose kernels: a path, "default" (the user's own, in the cache folder) or "off".
   /// Empty: the environment variable MOKA_KERNEL_CACHE, else off. A missing file counts as empty. A file that is
   /// damaged, or from another processor or build, is ignored, and a remark of compute_plan reports it.
@@ -114,11 +125,14 @@ struct ModelConfiguration {
   /// Maps the name of an operation, or a shape in the form of PlannedOperation::shape, to a kernel such as
   /// "cpu.conv.onednn". The load fails when the kernel does not exist or cannot run the operation.
   std::map<std::string, std::string> pinned_kernels;
-  /// A folder that keeps weights packed for kernels. The first load of a model from a file writes them, later loads map
-  /// them. A path, "default" (the user's own, $XDG_CACHE_HOME/moka/packed) or "off". Empty: the environment variable
-  /// MOKA_CACHE, else off. An entry that is damaged, or from another model, processor or build, is rebuilt. When the
-  /// folder cannot be written, a remark of compute_plan and a line on standard error report it.
-  std::string cache;
+  /// Called with the name of each operation before its kernels are timed, on the planning thread. Optional.
+  std::function<void(std::string_view operation)> measuring;
+};
+
+/// What is loaded, and how loading ends early.
+struct LoadConfiguration {
+  std::string function_name;  ///< empty: the default function
+  bool optimize = true;       ///< run the passes
   /// The weights that Model::with_parameters may replace: names, in which "*" matches any text ("encoder*weight"). A
   /// weight has the name of its constant; in a neural network it is "layer_weights", and a constant without a name is
   /// called "operation_parameter". The load fails with not_found when a name matches no weights.
@@ -127,8 +141,6 @@ struct ModelConfiguration {
   /// function of set_key_source, and then the environment variables MOKA_IDENTITY (identities, or the path of a file
   /// with them), MOKA_PASSPHRASE and MOKA_PASSPHRASE_FILE.
   KeySource key;
-  /// Called with the name of each operation before its kernels are timed, on the planning thread. Optional.
-  std::function<void(std::string_view operation)> measuring;
   /// Ends loading with `cancelled` when a stop is requested, and with `deadline_exceeded` at that time. Both are looked
   /// at between operations, passes and packed weights. Not kept.
   std::stop_token stop;
@@ -137,6 +149,9 @@ struct ModelConfiguration {
   /// Optional, not kept. What it throws leaves load.
   std::function<void(const LoadProgress&)> progress;
 };
+
+/// Core ML's MLModelConfiguration.
+struct ModelConfiguration : ComputeConfiguration, MemoryConfiguration, KernelConfiguration, LoadConfiguration {};
 
 /// Core ML's MLModelAsset: a model in memory.
 struct ModelAsset {

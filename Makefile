@@ -7,7 +7,7 @@ RELEASE ?= $(BUILD)-release
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
-.PHONY: all setup demo test test-all test-models test-asan test-tsan test-release test-random fuzz-smoke check release-check wheel test-python test-onnx-export test-training test-clients test-swift test-view pictures soak install golden docs check-ops \
+.PHONY: all setup demo test test-all test-models test-asan test-tsan test-release test-random fuzz-smoke check release-check wheel test-python test-onnx-export test-training test-clients test-swift test-view pictures soak install golden docs abi check-ops \
         conformance conformance-full conformance-ci conformance-docs bench bench-choices bench-compile bench-compress bench-exported bench-functions bench-layers bench-loads bench-tables bench-tracing bench-training bench-update bench-compare bench-docs bench-accuracy bench-vulkan bench-gpu \
         bench-kernels clean
 
@@ -172,6 +172,10 @@ check-ops: $(BUILD)/build.ninja
 	$(BUILD)/tools/opdocs/moka_opdocs --json $(BUILD)/ops.json
 	$(PYTHON) tests/conformance/registry.py
 	$(PYTHON) tools/check_ops.py $(BUILD)/ops.json tests/conformance/registry.json
+
+## tests/c_api/abi.txt, the list of the C interface that a test compares with the headers and the library.
+abi: $(BUILD)/build.ninja
+	cmake --build $(BUILD) -j $(JOBS) --target abi
 
 ## coremltools' own tests with the wheel (tests/coremltools/README.md): of the large suites samples, under an
 ## hour on two cores. All targets go on where they were stopped; CONFORMANCE_FLAGS are options of run.py.

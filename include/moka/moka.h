@@ -12,8 +12,14 @@
  * results untouched; only a prediction that fails may have changed the outputs that it was to set. No function throws
  * or aborts on wrong arguments: a NULL where a value is needed is MOKA_INVALID_ARGUMENT.
  *
- * Threads: a moka_model and a moka_cancellation may be used by many threads at once. moka_features, moka_state and
- * moka_update belong to one thread at a time. */
+ * Growth: structs that begin with struct_size may get members at their end. Set struct_size before every call that
+ * takes or fills one; a MOKA_..._INIT does. Others keep their members. tests/c_api/abi.txt lists them all.
+ *
+ * Threads: a moka_model, a moka_description and a moka_cancellation may be used by many threads at once.
+ * moka_features, moka_state and moka_update belong to one thread at a time.
+ *
+ * moka/plugin.h has custom layers, operations and models: a program registers its own functions with
+ * moka_register_layer, moka_register_operation and moka_register_model, without a plug-in. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -96,6 +102,7 @@ typedef struct moka_features moka_features;
 typedef struct moka_state moka_state;
 typedef struct moka_update moka_update;
 typedef struct moka_cancellation moka_cancellation;
+typedef struct moka_description moka_description;
 
 /* ---- The library ---- */
 
@@ -103,6 +110,13 @@ MOKA_API const char* moka_version(void);                   /* such as "1.2.0" */
 MOKA_API const char* moka_status_name(moka_status status); /* "unsupported" */
 /* The message of this thread's last failing call; "" if none has failed. Valid until the thread's next failing call. */
 MOKA_API const char* moka_last_error(void);
+
+/* Receives a warning, for example that a cache cannot be used. `text` is valid during the call. */
+typedef void (*moka_warning_handler)(void* context, const char* text);
+/* Sets the function that receives warnings: each text once, on the thread that loads or predicts. Several threads may
+ * call it at once, and those that report a warning now may still call the handler before. NULL: warnings go to standard
+ * error. */
+MOKA_API moka_status moka_set_warning_handler(moka_warning_handler handler, void* context);
 
 /* ---- Loading ---- */
 
@@ -175,6 +189,10 @@ MOKA_API moka_status moka_model_load_borrowed(const void* specification, size_t 
                                               moka_model** model);
 /* A program in the text form of MIL (docs/mil-text.md) without weight files. */
 MOKA_API moka_status moka_model_load_mil(const char* text, const moka_configuration* configuration, moka_model** model);
+/* The same model under another configuration, such as another function. Uses the file as it was first opened. Replaced
+ * parameters stay, unless it loads another function. */
+MOKA_API moka_status moka_model_configured(const moka_model* model, const moka_configuration* configuration,
+                                           moka_model** configured);
 MOKA_API void moka_model_free(moka_model* model);
 
 /* ---- Parameters ---- */
@@ -193,14 +211,19 @@ MOKA_API moka_status moka_model_with_parameters(const moka_model* model, const m
 
 /* ---- Description ---- */
 
-typedef enum moka_role MOKA_INT { MOKA_INPUT = 0, MOKA_OUTPUT = 1, MOKA_STATE = 2 } moka_role;
+typedef enum moka_role MOKA_INT {
+  MOKA_INPUT = 0,
+  MOKA_OUTPUT = 1,
+  MOKA_STATE = 2,
+  MOKA_TRAINING_INPUT = 3 /* of an updatable model */
+} moka_role;
 
 /* Allowed sizes of one dimension; upper is -1 when unbounded. */
 typedef struct moka_size_range {
   int64_t lower, upper;
 } moka_size_range;
 
-/* One input, output or state of the loaded function. */
+/* One input, output or state. moka_description_constraints gives what else restricts it. */
 typedef struct moka_feature_info {
   const char* name;
   const char* description;
@@ -228,7 +251,8 @@ typedef enum moka_text MOKA_INT {
   MOKA_LICENSE = 4,
   MOKA_MODEL_VERSION = 5,
   MOKA_PREDICTED_FEATURE_NAME = 6, /* set for classifiers */
-  MOKA_PREDICTED_PROBABILITIES_NAME = 7
+  MOKA_PREDICTED_PROBABILITIES_NAME = 7,
+  MOKA_DEFAULT_FUNCTION_NAME = 8
 } moka_text;
 
 /* "" when the model does not say, NULL for a NULL model. */
@@ -238,6 +262,88 @@ MOKA_API const char* moka_model_metadata(const moka_model* model, const char* ke
 MOKA_API size_t moka_model_class_label_count(const moka_model* model);
 /* NULL when out of range; int64 labels as text. */
 MOKA_API const char* moka_model_class_label(const moka_model* model, size_t index);
+
+/* The description in a model's file, without loading the model. Also works for models that Moka refuses to run. */
+MOKA_API moka_status moka_describe(const char* path, moka_description** description);
+/* Not for those of moka_model_description. */
+MOKA_API void moka_description_free(moka_description* description);
+/* The description of a loaded model, which belongs to the model. NULL for a NULL model. */
+MOKA_API const moka_description* moka_model_description(const moka_model* model);
+
+/* Where nothing is loaded, the texts are those of the default function. "" when the model does not say, NULL for a NULL
+ * description. */
+MOKA_API const char* moka_description_text(const moka_description* description, moka_text text);
+/* The version of the specification, from 1 on; 0 for a NULL description. */
+MOKA_API int moka_description_specification_version(const moka_description* description);
+/* 1 for an updatable model. */
+MOKA_API int moka_description_is_updatable(const moka_description* description);
+/* User-defined metadata, sorted by key: a key by its index, a value by its key. NULL when there is none. */
+MOKA_API size_t moka_description_metadata_count(const moka_description* description);
+MOKA_API const char* moka_description_metadata_key(const moka_description* description, size_t index);
+MOKA_API const char* moka_description_metadata(const moka_description* description, const char* key);
+/* MOKA_TYPE_STRING or MOKA_TYPE_INT64; MOKA_TYPE_NONE when there are no class labels. */
+MOKA_API moka_feature_type moka_description_class_label_type(const moka_description* description);
+MOKA_API size_t moka_description_class_label_count(const moka_description* description);
+/* NULL when out of range; int64 labels as text. */
+MOKA_API const char* moka_description_class_label(const moka_description* description, size_t index);
+/* Notes for the user about a model that runs. NULL when out of range. */
+MOKA_API size_t moka_description_remark_count(const moka_description* description);
+MOKA_API const char* moka_description_remark(const moka_description* description, size_t index);
+
+/* The functions of the model. NULL when out of range. */
+MOKA_API size_t moka_description_function_count(const moka_description* description);
+MOKA_API const char* moka_description_function_name(const moka_description* description, size_t index);
+/* The features of a function. `function`: its name; NULL: the loaded function, or the default one where nothing is
+ * loaded. Training inputs are the same for all. A function that the model does not have has 0 features, and is
+ * MOKA_NOT_FOUND below. */
+MOKA_API size_t moka_description_feature_count(const moka_description* description, const char* function,
+                                               moka_role role);
+MOKA_API moka_status moka_description_feature(const moka_description* description, const char* function, moka_role role,
+                                              size_t index, moka_feature_info* info);
+
+typedef enum moka_color_space MOKA_INT {
+  MOKA_COLOR_GRAYSCALE = 0,
+  MOKA_COLOR_RGB = 1,
+  MOKA_COLOR_BGR = 2,
+  MOKA_COLOR_GRAYSCALE_FLOAT16 = 3
+} moka_color_space;
+
+typedef struct moka_allowed_shape {
+  size_t rank;
+  const int64_t* sizes;
+} moka_allowed_shape;
+
+typedef struct moka_image_size {
+  int64_t width, height;
+} moka_image_size;
+
+/* What restricts a feature, beside moka_feature_info. Start from MOKA_FEATURE_CONSTRAINTS_INIT. */
+typedef struct moka_feature_constraints {
+  size_t struct_size;               /* sizeof(moka_feature_constraints) of the caller */
+  size_t shape_count;               /* multi-arrays and states: how many shapes are listed; 0: there is no list */
+  const moka_allowed_shape* shapes; /* the allowed ones */
+  moka_color_space color_space;     /* set for images */
+  size_t image_size_count;          /* images: how many sizes are listed; 0: the ranges below hold */
+  const moka_image_size* image_sizes;
+  moka_size_range width_range, height_range; /* lower and upper are equal for a fixed size */
+  moka_size_range sequence_length;           /* set for sequences */
+  int has_default_value;                     /* 1: default_value is set */
+  double default_value;                      /* the number that an optional input takes when it has no value */
+  /* The values that a loaded model distinguishes, such as the categories of an encoder: strings, integers as text, keys
+   * or elements. Very long lists are truncated. */
+  size_t category_count;
+  const char* const* categories;
+  int has_index_range;         /* 1: index_range is set; only loaded models have it */
+  moka_size_range index_range; /* of the numbers that index a table, such as tokens */
+} moka_feature_constraints;
+#define MOKA_FEATURE_CONSTRAINTS_INIT                                                                               \
+  {                                                                                                                 \
+    sizeof(moka_feature_constraints), 0, NULL, MOKA_COLOR_RGB, 0, NULL, {0, 0}, {0, 0}, {0, 0}, 0, 0, 0, NULL, 0, { \
+      0, 0                                                                                                          \
+    }                                                                                                               \
+  }
+MOKA_API moka_status moka_description_constraints(const moka_description* description, const char* function,
+                                                  moka_role role, size_t index, moka_feature_constraints* constraints);
 
 /* ---- Values ---- */
 
@@ -379,7 +485,12 @@ MOKA_API moka_status moka_trace_stop(void);
 
 /* The mutable buffers of a stateful model, filled with zeros. The model must outlive it. */
 MOKA_API moka_status moka_state_new(const moka_model* model, moka_state** state);
+/* A state with new buffers and the same elements. */
+MOKA_API moka_status moka_state_copy(const moka_state* state, moka_state** copy);
 MOKA_API void moka_state_free(moka_state* state);
+/* The buffers. NULL when out of range. */
+MOKA_API size_t moka_state_count(const moka_state* state);
+MOKA_API const char* moka_state_name(const moka_state* state, size_t index);
 /* A copy of one buffer, valid until the next moka_state_read or moka_state_free. */
 MOKA_API moka_status moka_state_read(moka_state* state, const char* name, moka_array* array);
 /* Copies and converts; the shape must be the buffer's. */
@@ -503,6 +614,21 @@ MOKA_API moka_status moka_update_model(const moka_update* update, const moka_con
 /* Writes that model: an .mlmodel file, an .mlpackage or an .mlmodelc folder, by the end of the path. Replaces a model
  * of that kind and nothing else. */
 MOKA_API moka_status moka_update_save(const moka_update* update, const char* path);
+
+/* ---- Defaults, for languages that do not see the macros ---- */
+
+static inline moka_configuration moka_default_configuration(void) {
+  const moka_configuration options = MOKA_CONFIGURATION_INIT;
+  return options;
+}
+static inline moka_prediction_options moka_default_prediction_options(void) {
+  const moka_prediction_options options = MOKA_PREDICTION_OPTIONS_INIT;
+  return options;
+}
+static inline moka_update_options moka_default_update_options(void) {
+  const moka_update_options options = MOKA_UPDATE_OPTIONS_INIT;
+  return options;
+}
 
 #ifdef __cplusplus
 }

@@ -9,29 +9,6 @@
 using namespace moka::api;
 using moka::cat;
 
-namespace {
-
-moka_model::Feature info_of(const moka::FeatureDescription& d) {
-  moka_model::Feature f;
-  f.type_text = d.formatted_type();
-  for (const moka::SizeRange& r : d.array.ranges) f.ranges.push_back({r.lower, r.upper});
-  moka_feature_info& i = f.info;
-  i.name = d.name.c_str();
-  i.description = d.description.c_str();
-  i.type = static_cast<moka_feature_type>(d.type);
-  i.optional = d.optional;
-  i.data_type = static_cast<moka_data_type>(d.array.type);
-  i.rank = d.array.shape.size();
-  i.shape = d.array.shape.data();
-  i.width = d.image.width;
-  i.height = d.image.height;
-  i.is_gray = d.image.color == moka::ColorSpace::grayscale || d.image.color == moka::ColorSpace::grayscale_float16;
-  i.string_keys = d.string_keys;
-  return f;
-}
-
-}  // namespace
-
 namespace moka::api {
 
 ModelConfiguration configuration_of(const moka_configuration* given) {
@@ -78,30 +55,12 @@ ModelConfiguration configuration_of(const moka_configuration* given) {
 }
 
 moka_model* handle_of(Model loaded) {
-  auto m = std::make_unique<moka_model>(moka_model{std::move(loaded), {}, {}, {}, {}});
-  const FunctionDescription& f = m->model.function();
-  const std::vector<FeatureDescription>* lists[] = {&f.inputs, &f.outputs, &f.states};
-  for (int role = 0; role < 3; role++)
-    for (const auto& d : *lists[role]) m->features[role].push_back(info_of(d));
+  auto m = std::make_unique<moka_model>(moka_model{std::move(loaded), {}, {}, {}});
+  m->description = std::make_unique<const moka_description>(m->model.description(), m->model.function());
   m->parameters = m->model.parameters();
-  if (const auto& update = m->model.description().update) {
-    for (const auto& d : update->training_inputs) m->training_inputs.push_back(info_of(d));
-    for (const auto& layer : update->layers) {
-      auto& names = m->layer_parameters.emplace_back();
-      for (const auto& name : layer.parameters) names.push_back(name.c_str());
-    }
-  }
+  if (const auto& update = m->model.description().update)
+    for (const auto& layer : update->layers) m->layer_parameters.push_back(pointers(layer.parameters));
   return m.release();
-}
-
-void set_info(const std::vector<moka_model::Feature>& features, size_t index, moka_feature_info* info) {
-  if (index >= features.size()) wrong(cat("feature: expected an index below ", features.size(), ", got ", index));
-  moka_feature_info& out = need(info, "info");
-  out = features[index].info;
-  // Set after the vector is complete, because growing a vector of moka_model::Feature moves its strings.
-  out.type_text = features[index].type_text.c_str();
-  out.range_count = features[index].ranges.size();
-  out.ranges = features[index].ranges.data();
 }
 
 }  // namespace moka::api
@@ -165,47 +124,15 @@ moka_status moka_model_load_mil(const char* text, const moka_configuration* conf
   });
 }
 
+moka_status moka_model_configured(const moka_model* model, const moka_configuration* configuration,
+                                  moka_model** configured) {
+  return guarded([&] {
+    need(configured, "configured");
+    *configured = handle_of(need(model, "model").model.configured(configuration_of(configuration)));
+  });
+}
+
 void moka_model_free(moka_model* model) { delete model; }
-
-size_t moka_model_feature_count(const moka_model* model, moka_role role) {
-  return model == nullptr || role < MOKA_INPUT || role > MOKA_STATE ? 0 : model->features[role].size();
-}
-
-moka_status moka_model_feature(const moka_model* model, moka_role role, size_t index, moka_feature_info* info) {
-  return guarded([&] { set_info(need(model, "model").features[enumerator<int>(role, 3, "role")], index, info); });
-}
-
-const char* moka_model_text(const moka_model* model, moka_text text) {
-  if (model == nullptr) return nullptr;
-  const moka::ModelDescription& d = model->model.description();
-  const moka::FunctionDescription& f = model->model.function();
-  switch (text) {
-    case MOKA_MODEL_TYPE: return d.type.c_str();
-    case MOKA_FUNCTION_NAME: return f.name.c_str();
-    case MOKA_SHORT_DESCRIPTION: return d.short_description.c_str();
-    case MOKA_AUTHOR: return d.author.c_str();
-    case MOKA_LICENSE: return d.license.c_str();
-    case MOKA_MODEL_VERSION: return d.version.c_str();
-    case MOKA_PREDICTED_FEATURE_NAME: return f.predicted_feature_name.c_str();
-    case MOKA_PREDICTED_PROBABILITIES_NAME: return f.predicted_probabilities_name.c_str();
-  }
-  return "";
-}
-
-const char* moka_model_metadata(const moka_model* model, const char* key) {
-  if (model == nullptr || key == nullptr) return nullptr;
-  for (const auto& [k, v] : model->model.description().user_defined)
-    if (k == key) return v.c_str();
-  return nullptr;
-}
-
-size_t moka_model_class_label_count(const moka_model* model) {
-  return model == nullptr ? 0 : model->model.description().class_labels.size();
-}
-
-const char* moka_model_class_label(const moka_model* model, size_t index) {
-  return index < moka_model_class_label_count(model) ? model->model.description().class_labels[index].c_str() : nullptr;
-}
 
 moka_status moka_trace_start(const char* path) {
   return guarded([&] {
@@ -221,11 +148,24 @@ moka_status moka_trace_stop(void) {
 moka_status moka_state_new(const moka_model* model, moka_state** state) {
   return guarded([&] {
     moka_state*& out = need(state, "state");
-    out = new moka_state{need(model, "model").model.new_state(), {}};
+    out = new moka_state(need(model, "model").model.new_state());
+  });
+}
+
+moka_status moka_state_copy(const moka_state* state, moka_state** copy) {
+  return guarded([&] {
+    moka_state*& out = need(copy, "copy");
+    out = new moka_state(need(state, "state").state.copy());
   });
 }
 
 void moka_state_free(moka_state* state) { delete state; }
+
+size_t moka_state_count(const moka_state* state) { return state == nullptr ? 0 : state->names.size(); }
+
+const char* moka_state_name(const moka_state* state, size_t index) {
+  return index < moka_state_count(state) ? state->names[index].c_str() : nullptr;
+}
 
 size_t moka_model_parameter_count(const moka_model* model) { return model == nullptr ? 0 : model->parameters.size(); }
 

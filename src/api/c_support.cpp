@@ -7,6 +7,7 @@
 
 using moka::ErrorKind;
 using moka::Exception;
+using moka::api::guarded;
 
 namespace {
 
@@ -42,6 +43,16 @@ moka_status caught() noexcept {
 void wrong(const std::string& message) { throw Exception(ErrorKind::invalid_argument, message); }
 
 std::string_view need_text(const char* text, const char* argument) { return &need(text, argument); }
+
+void check_index(size_t index, size_t count, const char* what) {
+  if (index >= count) wrong(cat(what, ": expected an index below ", count, ", got ", index));
+}
+
+std::vector<const char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<const char*> out;
+  for (const std::string& text : texts) out.push_back(text.c_str());
+  return out;
+}
 
 std::optional<std::chrono::steady_clock::time_point> deadline_of(double timeout) {
   if (std::isnan(timeout) || timeout < 0) wrong(cat("timeout: expected seconds, got ", timeout));
@@ -93,5 +104,12 @@ const char* moka_status_name(moka_status status) {
 }
 
 const char* moka_last_error(void) { return last_error.c_str(); }
+
+moka_status moka_set_warning_handler(moka_warning_handler handler, void* context) {
+  return guarded([&] {
+    if (handler == nullptr) return moka::set_warning_handler({});
+    moka::set_warning_handler([handler, context](const std::string& text) { handler(context, text.c_str()); });
+  });
+}
 
 }  // extern "C"

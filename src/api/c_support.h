@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -37,23 +38,53 @@ struct moka_cancellation {
   std::stop_source source;
 };
 
-struct moka_model {
-  /// A feature description in C form, created once.
+struct moka_description {
+  /// What C needs of a feature beside its description.
   struct Feature {
+    const moka::FeatureDescription* of;
     std::string type_text;
     std::vector<moka_size_range> ranges;
-    moka_feature_info info{};
+    std::vector<moka_allowed_shape> shapes;
+    std::vector<moka_image_size> image_sizes;
+    std::vector<const char*> categories;
+  };
+  struct Function {
+    const moka::FunctionDescription* of;
+    std::vector<Feature> features[3];  ///< indexed by moka_role
   };
 
-  moka::Model model;
-  std::vector<Feature> features[3];  ///< indexed by moka_role
-  std::vector<moka::ParameterDescription> parameters;
+  /// Describes a file. The description of a loaded model belongs to the model.
+  explicit moka_description(moka::ModelDescription file);
+  /// Both must outlive it.
+  moka_description(const moka::ModelDescription& model, const moka::FunctionDescription& loaded);
+  moka_description(const moka_description&) = delete;
+
+  /// The features of a function (NULL: the loaded or default one). nullptr: there is no such function.
+  const std::vector<Feature>* features(const char* function, moka_role role) const;
+
+  const moka::ModelDescription file;
+  const moka::ModelDescription& of;
+  std::vector<Function> functions;
+  const Function* chosen = nullptr;  ///< the loaded function, or the default one; nullptr: there is none
   std::vector<Feature> training_inputs;
+  std::vector<const char*> metadata_keys;
+
+ private:
+  void add(const moka::FunctionDescription& function);
+  void add_rest(const std::string& chosen_name);
+};
+
+struct moka_model {
+  moka::Model model;
+  std::unique_ptr<const moka_description> description;
+  std::vector<moka::ParameterDescription> parameters;
   std::vector<std::vector<const char*>> layer_parameters;  ///< of each updatable layer
 };
 
 struct moka_state {
+  explicit moka_state(moka::State of) : state(std::move(of)), names(state.names()) {}
   moka::State state;
+  const std::vector<std::string> names;
   moka::MultiArray copy;
 };
 
@@ -119,8 +150,22 @@ ModelConfiguration configuration_of(const moka_configuration* configuration);
 /// The handle of a model.
 moka_model* handle_of(Model model);
 
-/// The feature at an index, which is checked.
-void set_info(const std::vector<moka_model::Feature>& features, size_t index, moka_feature_info* info);
+/// Fills what the caller's version of the header has of a struct whose first member is its size, which the caller set.
+/// Throws invalid_argument (the size).
+template <class Struct>
+void give(Struct* to, Struct from, const char* argument) {
+  const size_t size = need(to, argument).struct_size;
+  if (size <= sizeof(size_t) || size > sizeof(Struct) || size % alignof(Struct) != 0)
+    wrong(cat(argument, ": expected struct_size ", sizeof(Struct), ", got ", size));
+  from.struct_size = size;
+  std::memcpy(to, &from, size);
+}
+
+/// Throws invalid_argument unless `index` is below `count`.
+void check_index(size_t index, size_t count, const char* what);
+
+/// Pointers to the texts.
+std::vector<const char*> pointers(const std::vector<std::string>& texts);
 
 /// Refers to the memory, shape and strides of `a`, which must outlive it.
 moka_array c_array(const MultiArray& a);

@@ -122,11 +122,11 @@ const char* moka_model_update_optimizer(const moka_model* model) {
 }
 
 size_t moka_model_training_input_count(const moka_model* model) {
-  return model == nullptr ? 0 : model->training_inputs.size();
+  return moka_model_feature_count(model, MOKA_TRAINING_INPUT);
 }
 
 moka_status moka_model_training_input(const moka_model* model, size_t index, moka_feature_info* info) {
-  return guarded([&] { set_info(need(model, "model").training_inputs, index, info); });
+  return moka_model_feature(model, MOKA_TRAINING_INPUT, index, info);
 }
 
 size_t moka_model_update_parameter_count(const moka_model* model) {

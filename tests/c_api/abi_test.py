@@ -41,8 +41,12 @@ def declarations(compiler, include):
     out, depth, start = [], 0, 0
     for i, c in enumerate(text):
         depth += (c == "{") - (c == "}")
-        if c == ";" and depth == 0:
+        if depth > 0:
+            continue
+        if c == ";":
             out.append(text[start:i].strip())
+            start = i + 1
+        elif c == "}" and text[start:i].lstrip().startswith("static inline"):
             start = i + 1
     return [tidy(d) for d in out if d]
 

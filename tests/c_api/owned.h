@@ -17,6 +17,7 @@ struct FreeHandle {
   void operator()(moka_features* f) const { moka_features_free(f); }
   void operator()(moka_state* s) const { moka_state_free(s); }
   void operator()(moka_description* d) const { moka_description_free(d); }
+  void operator()(moka_compute_plan* p) const { moka_compute_plan_free(p); }
 };
 template <class T>
 using Owner = std::unique_ptr<T, FreeHandle>;

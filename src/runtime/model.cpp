@@ -109,7 +109,8 @@ Result<std::shared_ptr<Model::Compiled>> Model::compile_function(import::Importe
 }
 
 Result<std::unique_ptr<Model>> Model::compile(import::ImportedModel imported, const CompileOptions& options) {
-  std::unique_ptr<Model> m(new Model(MOKA_TRY(compile_function(std::move(imported), options)), options));
+  auto compiled = MOKA_TRY(compile_function(std::move(imported), options));
+  std::unique_ptr<Model> m(new Model(std::move(compiled), options));
   m->set_up_constants();
   m->set_up_devices();
   return m;

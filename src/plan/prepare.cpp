@@ -13,6 +13,7 @@
 #include "kernel/fault.h"
 #include "kernel/memory.h"
 #include "kernel/parallel.h"
+#include "plan/plan_cache.h"
 #include "trace/trace.h"
 
 namespace moka::plan {
@@ -157,7 +158,20 @@ Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options
 
 Status renew(const Plan& plan, const PlanOptions& options) {
   const trace::Span span(trace::Lane::activity, "prepare kernels again");
-  return plan.renewable == nullptr ? Status() : prepare_all(*plan.renewable, options);
+  if (plan.renewable != nullptr) MOKA_TRY(prepare_all(*plan.renewable, options));
+  const auto renew_all = [&](const std::shared_ptr<PlanCache>& plans) -> Status {
+    if (plans == nullptr) return {};
+    for (const auto& inner : plans->snapshot()) MOKA_TRY(renew(*inner, options));
+    return {};
+  };
+  const auto renew_blocks = [&](const auto& step) -> Status {
+    if (const Control* control = control_of(step))
+      for (const auto& block : control->blocks) MOKA_TRY(renew_all(block));
+    return {};
+  };
+  for (const Step& step : plan.sequence.steps) MOKA_TRY(renew_blocks(step));
+  if (plan.sequence.pending) MOKA_TRY(renew_blocks(*plan.sequence.pending));
+  return renew_all(plan.continuations);
 }
 
 }  // namespace moka::plan

@@ -31,8 +31,9 @@ Status prepare_kernel(Preparation& p, const PlanOptions& options, FileReader* re
 Status prepare_from_packed(Preparation& p, const PlanOptions& options);
 /// Prepares every kernel, on as many threads as the options allow. Returns the error of the first that fails.
 Status prepare_kernels(std::vector<Preparation>& all, const PlanOptions& options);
-/// Prepares the kernels of a renewable plan again from the new values of parameters, in the memory where their packed
-/// forms are. Precondition: the pool of constants is renewed, and the plan is not running.
+/// Prepares the kernels of a renewable plan and of the plans of its blocks again from the new values of parameters, in
+/// the memory where their packed forms are. Precondition: the pool of constants is renewed, and the plan is not
+/// running.
 Status renew(const Plan& plan, const PlanOptions& options);
 
 }  // namespace moka::plan

@@ -276,6 +276,33 @@ def transformer():
     return n, forward
 
 
+def branches():
+    """A weight that branches, their gradients and layers around them read, as it is and transposed."""
+    n = Net("branches", (4, 6), 6, "mse")
+    n.weight("w", 6, 6), n.weight("v", 6, 6), n.weight("b", 6)
+    n.lines.append("tensor<fp32, []> sum = reduce_sum(x = x, axes = tensor<int32, [2]>([0, 1]), keep_dims = bool(false));")
+    n.lines.append("bool is_positive = greater(x = sum, y = fp32(0x0p+0));")
+    n.op((4, 6), "h", "linear(x = x, weight = w, bias = b)")
+    n.lines.append("""tensor<fp32, [4, 6]> chosen = cond(pred = is_positive) {
+      block positive() {
+        tensor<fp32, [4, 6]> p = linear(x = h, weight = v, bias = b);
+        tensor<fp32, [4, 6]> q = tanh(x = p);
+      } -> (q);
+      block negative() {
+        tensor<fp32, [6, 6]> turned = transpose(x = w, perm = tensor<int32, [2]>([1, 0]));
+        tensor<fp32, [4, 6]> r = matmul(x = h, y = turned, transpose_x = bool(false), transpose_y = bool(false));
+        tensor<fp32, [4, 6]> s = mul(x = r, y = h);
+      } -> (s);
+    };""")
+    n.op((4, 6), "y", "linear(x = chosen, weight = v)")
+
+    def forward(w, x):
+        h = F.linear(x, w["w"], w["b"])
+        chosen = torch.tanh(F.linear(h, w["v"], w["b"])) if x.sum() > 0 else F.linear(h, w["w"]) * h
+        return F.linear(chosen, w["v"])
+    return n, forward
+
+
 def sgd(rate, momentum=0.0):
     numbers = {"learning_rate": rate, "momentum": momentum} if momentum else {"learning_rate": rate}
     return numbers, lambda p: torch.optim.SGD(p, lr=rate, momentum=momentum)
@@ -293,7 +320,8 @@ SLOW, SLOW_ADAM = sgd(0.0078125, 0.875), adam(2.0**-9)
 cases = []
 for make, (numbers, optimizer) in [(lambda: mlp("cross_entropy"), SGD), (lambda: mlp("cross_entropy"), ADAM), (lambda: mlp("mse"), MOMENTUM),
                                    (cnn, MOMENTUM), (cnn, ADAM), (transformer, MOMENTUM), (dropout, MOMENTUM), (cnn_of_batches, SLOW),
-                                   (cnn_of_batches, SLOW_ADAM), (lstm, MOMENTUM), (lstm, ADAM)]:
+                                   (cnn_of_batches, SLOW_ADAM), (lstm, MOMENTUM), (lstm, ADAM),
+                                   (branches, MOMENTUM), (branches, ADAM)]:
     net, forward = make()
     cases.append(case(net, forward, optimizer, numbers))
 with open(os.path.join(HERE, "cases.json"), "w") as f:

@@ -122,6 +122,13 @@ class Task {
     }
   }
 
+  void check_complete(const nb::object& row) const {
+    if (!nb::isinstance<nb::dict>(row)) return;
+    for (const FeatureDescription& f : description().training_inputs)
+      if (!f.optional && !nb::cast<nb::dict>(row).contains(nb::str(f.name.c_str())))
+        raise(ErrorKind::invalid_argument, "input '" + f.name + "': expected a value, got nothing");
+  }
+
   /// The values of a row that are neither pictures nor in files.
   nb::object known_of(const nb::object& row) const {
     if (!nb::isinstance<nb::dict>(row)) return nb::dict();
@@ -146,7 +153,10 @@ class Task {
     const std::string place = "example " + std::to_string(index) + ": ";
     try {
       check_names(row);
-      if (known_only) row = known_of(row);
+      if (known_only) {
+        check_complete(row);
+        row = known_of(row);
+      }
       Borrowed borrowed;
       Features out = to_features(row, description().training_inputs, borrowed, &run_->reading);
       copy_borrowed(out);

@@ -72,6 +72,7 @@ struct __attribute__((visibility("hidden"))) UpdateTask::Impl {
   void read_sample(size_t index, const std::string& input, const std::string& label, std::span<float> numbers,
                    update::Labels& labels) const;
   void change(const UpdateParameters& parameters);
+  Features with_computed(size_t index, Features example) const;
   Status read(size_t index, update::Example& to) const;
   void check_known();
   Status check_known(size_t index, std::optional<int64_t>& target_size);
@@ -183,11 +184,19 @@ UpdateTask::Impl::Impl(ModelSource model, format::ModelFile opened, UpdateExampl
   network = std::make_unique<update::NetworkTask>(std::move(made), own, own_settings, examples.count);
 }
 
+Features UpdateTask::Impl::with_computed(size_t index, Features example) const {
+  try {
+    return api::with_computed(learner, std::move(example));
+  } catch (const Exception& e) {
+    throw Exception(e.kind(), cat("example ", index, ": ", e.what()));
+  }
+}
+
 Status UpdateTask::Impl::read(size_t index, update::Example& to) const {
   Features example = examples.read(index);
   const import::LossLayer& loss = own.losses[0];
   to.target = MOKA_TRY(api::target_of(own, label_is_target, example.find(loss.training_input), learner.description));
-  return api::set_inputs(network->learner().front(), api::with_computed(learner, std::move(example)), to);
+  return api::set_inputs(network->learner().front(), with_computed(index, std::move(example)), to);
 }
 
 Status UpdateTask::Impl::check_known(size_t index, std::optional<int64_t>& target_size) {
@@ -282,7 +291,7 @@ void UpdateTask::Impl::read_sample(size_t index, const std::string& input, const
   std::variant<std::string, int64_t> given;
   if (!examples.read_sample || !learner.before.empty() || !examples.read_sample(index, numbers, given) ||
       std::holds_alternative<std::string>(given) != texts) {
-    const Features example = api::with_computed(learner, examples.read(index));
+    const Features example = with_computed(index, examples.read(index));
     try {
       api::copy_sample(example.find(input), input, numbers);
     } catch (const Exception& e) {

@@ -391,6 +391,8 @@ def test_pipeline_that_ends_with_nearest_neighbors(tmp_path):
     stages = spec.pipelineClassifier.pipeline if spec.HasField("pipelineClassifier") else spec.pipeline
     samples = stages.models[1].kNearestNeighborsClassifier.nearestNeighborsIndex.floatSamples
     assert [list(s.vector) for s in samples] == [[0, 2], [2, 0]]
+    with pytest.raises(moka.InvalidArgumentError, match="example 1: input 'x': expected .* got shape 3"):
+        moka.UpdateTask(model, [rows[0], {"x": [1.0, 2.0, 3.0], "label": "same"}]).run()
 
 
 def test_pipeline_whose_last_network_learns(tmp_path):
@@ -580,7 +582,8 @@ def bad(column, value, rows=None):
         (bad("x", np.full(6, np.nan)), moka.DataError, "example 6: input 'x': expected finite numbers, got nan"),
         (bad("x", np.full(6, np.inf)), moka.DataError, "example 6: input 'x': expected finite numbers"),
         (bad("y", 1), moka.InvalidArgumentError, "example 6: 'y': not a training input of the model, which has 'x', 'label'"),
-        ([{"x": np.ones(6)}], moka.InvalidArgumentError, "example 0: 'label': .*got nothing"),
+        ([{"x": np.ones(6)}], moka.InvalidArgumentError, "example 0: input 'label': .*got nothing"),
+        ([{"x": np.ones(6), "label": "ant"}] * 6 + [{"x": np.ones(6)}], moka.InvalidArgumentError, "example 6: input 'label': .*got nothing"),
         ([{"label": "ant"}], moka.InvalidArgumentError, "example 0: input 'x': expected .*, got nothing"),
         ([3], TypeError, "example 0: expected a dict of inputs by name, got int"),
     ],

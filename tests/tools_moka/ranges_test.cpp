@@ -52,7 +52,7 @@ TEST(Ranges, SeedsGiveOtherNumbersAndInputsAreIndependent) {
   }
   Features inputs = random_inputs(function, 1);
   const auto first = numbers_of(inputs, "x"), other = numbers_of(inputs, "y");
-  spread(inputs, {"y=0:1"}, function, 1);
+  inputs = inputs_within(inputs, ranges_of({"y=0:1"}, function), 1);
   EXPECT_EQ(numbers_of(inputs, "x"), first);
   EXPECT_NE(numbers_of(inputs, "y"), first);
   EXPECT_NE(numbers_of(inputs, "y"), other);

@@ -93,28 +93,6 @@ Entries ranked(const Dictionary& dictionary) {
   return entries;
 }
 
-ArrayFacts facts_of(const MultiArray& array) {
-  ArrayFacts facts;
-  facts.least = std::numeric_limits<double>::infinity();
-  facts.most = -facts.least;
-  double sum = 0;
-  for (int64_t i = 0; i < array.count(); ++i) {
-    const double value = array.at(i);
-    if (std::isnan(value)) {
-      ++facts.nan;
-    } else if (std::isinf(value)) {
-      ++facts.infinite;
-    } else {
-      ++facts.finite;
-      sum += value;
-      facts.least = std::min(facts.least, value);
-      facts.most = std::max(facts.most, value);
-    }
-  }
-  if (facts.finite) facts.mean = sum / static_cast<double>(facts.finite);
-  return facts;
-}
-
 std::string shown(const Features& outputs, const FunctionDescription& function, bool color, size_t width) {
   std::string out;
   if (const FeatureValue* predicted = outputs.find(function.predicted_feature_name);
@@ -145,7 +123,7 @@ std::string shown(const Features& outputs, const FunctionDescription& function, 
     const auto* array = std::get_if<MultiArray>(&value);
     if (!array || array->count() < 2) {
       const bool picture = std::holds_alternative<Image>(value);
-      table.add_row({name, type_of(value), "", "", "", picture ? "-o DIR writes it" : short_text(value)});
+      table.add_row({name, describe_in_full(value), "", "", "", picture ? "-o DIR writes it" : short_text(value)});
       continue;
     }
     const ArrayFacts facts = facts_of(*array);
@@ -155,7 +133,7 @@ std::string shown(const Features& outputs, const FunctionDescription& function, 
     };
     std::string values = short_text(value);
     if (!missing.empty()) values = missing + "  " + values;
-    table.add_row({name, type_of(value), number(facts.least), number(facts.most), number(facts.mean), values});
+    table.add_row({name, describe_in_full(value), number(facts.least), number(facts.most), number(facts.mean), values});
   }
   if (any) out += (out.empty() ? "" : "\n") + table.render(color, width);
   if (out.empty() && !lists.empty()) lists.erase(0, 1);

@@ -9,6 +9,7 @@
 #include "io/line.h"
 #include "json.h"
 #include "moka/description.h"
+#include "moka/difference.h"
 #include "moka/feature.h"
 #include "outputs.h"
 
@@ -25,13 +26,6 @@ std::string shown(const Features& outputs, const FunctionDescription& function, 
 /// A batch, with one row per prediction.
 std::string shown_batch(const std::vector<Features>& outputs, const FunctionDescription& function, bool color,
                         size_t width = io::kAnyWidth);
-
-/// Minimum, maximum and mean of an array's numbers. Counts nan and infinity separately.
-struct ArrayFacts {
-  double least = 0, most = 0, mean = 0;
-  int64_t finite = 0, nan = 0, infinite = 0;
-};
-ArrayFacts facts_of(const MultiArray& array);
 
 /// Writes every output into `folder`, which is created if necessary: arrays as .npy, pictures as .png (.npy for
 /// floats), dictionaries and sequences as .json, the rest together in values.json. A batch numbers the files and adds

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -21,17 +19,6 @@ constexpr std::pair<DataType, io::ElementType> kTypes[] = {
     {DataType::uint16, io::ElementType::uint16},   {DataType::uint32, io::ElementType::uint32},
     {DataType::uint64, io::ElementType::uint64},   {DataType::boolean, io::ElementType::boolean},
 };
-
-std::string_view pixel_name(PixelFormat format) {
-  switch (format) {
-    case PixelFormat::gray8: return "Grayscale";
-    case PixelFormat::rgb8: return "RGB";
-    case PixelFormat::rgba8: return "RGBA";
-    case PixelFormat::bgra8: return "BGRA";
-    case PixelFormat::gray_float32: return "Grayscale Float32";
-  }
-  return "?";
-}
 
 }  // namespace
 
@@ -91,12 +78,6 @@ io::Array to_float_array(const Image& image) {
   for (size_t y = 0; y < out.shape[0]; ++y)
     std::memcpy(out.bytes.data() + y * row, image.pixels.get() + y * static_cast<size_t>(image.row_bytes), row);
   return out;
-}
-
-std::string type_of(const FeatureValue& value) {
-  if (const auto* image = std::get_if<Image>(&value))
-    return fmt::format("Image ({} {} x {})", pixel_name(image->format), image->width, image->height);
-  return describe(value);
 }
 
 double shortest(double value, DataType type) {

@@ -21,9 +21,6 @@ io::Picture to_picture(const Image& image);
 /// The pixels of a gray_float32 image, height x width.
 io::Array to_float_array(const Image& image);
 
-/// Core ML's names: "Image (BGRA 28 x 28)"; other values as describe().
-std::string type_of(const FeatureValue& value);
-
 /// The shortest number that this type can represent, so that 0.1 in float32 stays 0.1.
 double shortest(double value, DataType type);
 

@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "check/pairing.h"
+#include "check/ranges.h"
 #include "check/reference.h"
 #include "command.h"
 #include "options.h"
@@ -19,6 +21,7 @@ struct DiffCommandOptions {
   LoadOptions load;
   InputOptions input;
   DiffOptions diff;
+  std::vector<std::string> map, ranges;
   std::string other, device, precision, function, tolerance, pixel_scale = "1", pixel_bias = "0";
   bool structure_only = false, ignore_structure = false, optimized = false, json = false;
 };
@@ -77,6 +80,8 @@ int run_diff(const DiffCommandOptions& options) {
     };
     const Model a = loaded(options.load), b = loaded(other);
     how.same_names = !diff.has_structure;
+    how.map = parse_map(options.map, a.function(), b.function().inputs, b.function().outputs);
+    how.ranges = ranges_of(options.ranges, a.function());
     if (!options.input.inputs.empty()) {
       Inputs inputs = read_inputs(a, options.input);
       for (const std::string& text : inputs.notes) note("diff", text);
@@ -103,13 +108,13 @@ Command add_diff(Arguments parent) {
   app.add_option("--against-function", options->function,
                  "The other side is this function (default: that of --function, where the other model has several)")
       .option_text("NAME");
-  app.add_option("--map", options->diff.map, "Pair an input or output with the other model's of another name")
+  app.add_option("--map", options->map, "Pair an input or output with the other model's of another name")
       .allow_extra_args(false)
       .option_text("NAME=OTHER");
   app.add_option("--runs", options->diff.runs, "Random inputs (default 1), without --input")
       .check(whole_number(1, 1'000'000))
       .option_text("N");
-  app.add_option("--range", options->diff.ranges, "Random numbers of an array input (default 0:1)")
+  app.add_option("--range", options->ranges, "Random numbers of an array input (default 0:1)")
       .allow_extra_args(false)
       .option_text("NAME=LOW:HIGH");
   app.add_option("--pixel-scale", options->pixel_scale,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "io/npy.h"
+#include "moka/conversion.h"
 #include "moka/description.h"
 #include "moka/feature.h"
 #include "moka/model.h"
@@ -69,17 +70,12 @@ FeatureValue value_from_text(const FeatureDescription& input, std::string_view t
 /// Nested lists of numbers as an array of the declared type.
 MultiArray array_from_json(const FeatureDescription& input, const nlohmann::json& lists, const std::string& where);
 
-/// An array as the pixels of an image input: height x width, or with colors in the last or the first dimension. Numbers
-/// have the range of 8-bit pictures, except for images of half floats. Throws UsageError; `where` begins messages.
+/// As moka::image_of_array. Throws UsageError; `where` begins messages.
 Image image_of_array(const FeatureDescription& input, const io::Array& array, const std::string& where);
 
-/// Numbers in row-major order as an array of the declared type. Empty `shape`: a flat list, which takes the model's
-/// shape if the count fits. Throws UsageError.
+/// As moka::array_of_numbers. Throws UsageError; `where` begins messages.
 MultiArray array_of_numbers(const FeatureDescription& input, const std::vector<double>& numbers,
                             std::optional<std::vector<int64_t>> shape, const std::string& where);
-
-/// The shape for a flat list of `count` numbers within the constraint; nullopt when none fits.
-std::optional<std::vector<int64_t>> shape_for_count(const MultiArrayConstraint& constraint, int64_t count);
 
 /// The dimension of the shape that counts the samples of a sound: the only one that is not 1 or that may vary.
 std::optional<size_t> sample_axis(const MultiArrayConstraint& constraint);

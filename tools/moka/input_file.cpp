@@ -47,12 +47,6 @@ io::Array member_of(const FileReference& file, const std::string& input) {
       fmt::format("{}: no member '{}'; it has {}", file.path, wanted, names.empty() ? "none" : quoted_list(names)));
 }
 
-std::string shape_text(const std::vector<size_t>& shape) {
-  std::string out;
-  for (size_t d : shape) out += fmt::format("{}{}", out.empty() ? "" : " x ", d);
-  return out.empty() ? "one number" : out;
-}
-
 FeatureValue value_of_array(const FeatureDescription& input, const io::Array& array, const std::string& path) {
   const std::string where = fmt::format("input '{}' ({})", input.name, path);
   if (array.type == io::ElementType::text) {
@@ -68,7 +62,7 @@ FeatureValue value_of_array(const FeatureDescription& input, const io::Array& ar
       numbers[0] == std::trunc(numbers[0]))
     return static_cast<int64_t>(numbers[0]);
   throw UsageError(
-      fmt::format("{}: expected {}, got {}", where, input.formatted_type(), type_of(to_multi_array(array))));
+      fmt::format("{}: expected {}, got {}", where, input.formatted_type(), describe_in_full(to_multi_array(array))));
 }
 
 int64_t clamped(int64_t value, const SizeRange& range) {
@@ -163,40 +157,13 @@ FeatureValue ValueReader::read_file(const FeatureDescription& input, std::string
 }
 
 Image image_of_array(const FeatureDescription& input, const io::Array& array, const std::string& where) {
-  const bool half = input.image.color == ColorSpace::grayscale_float16;
-  const bool gray = half || input.image.color == ColorSpace::grayscale;
-  std::vector<int64_t> shape(array.shape.begin(), array.shape.end());
-  while (shape.size() > (gray ? 2u : 3u) && shape.front() == 1) shape.erase(shape.begin());
-  if (gray && shape.size() == 3 && shape.back() == 1) shape.pop_back();
-  const auto is_colors = [](int64_t d) { return d == 3 || d == 4; };
-  const bool planes = !gray && shape.size() == 3 && is_colors(shape[0]) &&
-                      (!is_colors(shape[2]) || (shape[1] == input.image.height && shape[2] == input.image.width));
-  const bool fits = gray ? shape.size() == 2 : shape.size() == 3 && (planes || is_colors(shape[2]));
-  if (!fits || array.type == io::ElementType::text)
-    throw UsageError(fmt::format("{}: expected an array of {} for {}, got {} of shape {}", where,
-                                 gray ? "height x width" : "height x width x 3 or 3 x height x width",
-                                 input.formatted_type(), io::element_name(array.type), shape_text(array.shape)));
-  const int64_t height = shape[planes ? 1 : 0], width = shape[planes ? 2 : 1];
-  const int64_t colors = gray ? 1 : shape[planes ? 0 : 2];
-  const std::vector<double> numbers = array.to_doubles();
-  Image image(width, height, half ? PixelFormat::gray_float32 : gray ? PixelFormat::gray8 : PixelFormat::rgb8);
-  const auto at = [&](int64_t x, int64_t y, int64_t c) {
-    return numbers[static_cast<size_t>(planes ? (c * height + y) * width + x : (y * width + x) * colors + c)];
-  };
-  for (int64_t y = 0; y < height; ++y)
-    for (int64_t x = 0; x < width; ++x) {
-      if (half) {
-        reinterpret_cast<float*>(image.pixels.get() + y * image.row_bytes)[x] = static_cast<float>(at(x, y, 0));
-        continue;
-      }
-      for (int64_t c = 0; c < (gray ? 1 : 3); ++c) {
-        const double v = at(x, y, c);
-        if (!(v >= 0 && v <= 255 && v == std::trunc(v)))
-          throw UsageError(fmt::format("{}: expected whole numbers from 0 to 255, got {}", where, format_number(v)));
-        image.pixels.get()[y * image.row_bytes + (gray ? x : x * 3 + c)] = static_cast<uint8_t>(v);
-      }
-    }
-  return image;
+  if (array.type == io::ElementType::text)
+    throw UsageError(fmt::format("{}: expected numbers for {}, got text", where, input.formatted_type()));
+  try {
+    return moka::image_of_array(input, to_multi_array(array));
+  } catch (const Exception& e) {
+    throw UsageError(fmt::format("{}: {}", where, e.what()));
+  }
 }
 
 FeatureValue ValueReader::read_picture(const FeatureDescription& input, const std::string& path) const {

@@ -116,88 +116,15 @@ FeatureValue sequence_of(const FeatureDescription& input, std::string_view text,
   return integers;
 }
 
-bool same_but_ones(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
-  std::vector<int64_t> x, y;
-  std::copy_if(a.begin(), a.end(), std::back_inserter(x), [](int64_t d) { return d != 1; });
-  std::copy_if(b.begin(), b.end(), std::back_inserter(y), [](int64_t d) { return d != 1; });
-  return x == y;
-}
-
-int64_t product(const std::vector<int64_t>& shape) {
-  int64_t count = 1;
-  for (int64_t d : shape)
-    if (__builtin_mul_overflow(count, d, &count)) return -1;
-  return count;
-}
-
-std::pair<double, double> integer_range(DataType type) {
-  switch (type) {
-    case DataType::int8: return {-128, 127};
-    case DataType::uint8: return {0, 255};
-    case DataType::int16: return {-32768, 32767};
-    case DataType::uint16: return {0, 65535};
-    case DataType::int32: return {-2147483648.0, 2147483647.0};
-    case DataType::uint32: return {0, 4294967295.0};
-    case DataType::boolean: return {0, 1};
-    case DataType::uint64: return {0, 18446744073709549568.0};
-    default: return {-9223372036854775808.0, 9223372036854774784.0};
-  }
-}
-
-void check_integers(const std::vector<double>& numbers, DataType type, const std::string& where) {
-  if (type == DataType::float16 || type == DataType::float32 || type == DataType::float64) return;
-  const auto [least, most] = integer_range(type);
-  for (double n : numbers)
-    if (n != std::trunc(n) || n < least || n > most)
-      refuse(where, fmt::format("whole numbers of type {}", to_string(type)), format_number(n));
-}
-
 }  // namespace
-
-std::optional<std::vector<int64_t>> shape_for_count(const MultiArrayConstraint& constraint, int64_t count) {
-  const bool fixed = constraint.ranges.empty() && constraint.enumerated.empty();
-  if (!constraint.shape.empty() && product(constraint.shape) == count) return constraint.shape;
-  for (const auto& shape : constraint.enumerated)
-    if (product(shape) == count) return shape;
-  if (fixed) return constraint.shape.empty() ? std::optional(std::vector<int64_t>{count}) : std::nullopt;
-  // If one dimension may vary and all others are fixed, it takes the remaining elements.
-  std::vector<int64_t> shape;
-  size_t open = constraint.ranges.size();
-  int64_t others = 1;
-  for (size_t i = 0; i < constraint.ranges.size(); ++i) {
-    const SizeRange& range = constraint.ranges[i];
-    shape.push_back(range.lower);
-    if (range.lower == range.upper) {
-      if (__builtin_mul_overflow(others, range.lower, &others)) return std::nullopt;
-    } else if (open != constraint.ranges.size()) {
-      return std::nullopt;
-    } else {
-      open = i;
-    }
-  }
-  if (open == constraint.ranges.size() || others <= 0 || count % others) return std::nullopt;
-  shape[open] = count / others;
-  const SizeRange& range = constraint.ranges[open];
-  if (shape[open] < range.lower || (range.upper >= 0 && shape[open] > range.upper)) return std::nullopt;
-  return shape;
-}
 
 MultiArray array_of_numbers(const FeatureDescription& input, const std::vector<double>& numbers,
                             std::optional<std::vector<int64_t>> shape, const std::string& where) {
-  const auto count = static_cast<int64_t>(numbers.size());
-  const MultiArrayConstraint& constraint = input.array;
-  const auto fitting = shape_for_count(constraint, count);
-  if (!shape || shape->size() <= 1) {
-    if (!fitting && (!shape || shape->empty() || constraint.shape.size() != shape->size()))
-      throw UsageError(fmt::format("{}: expected {}, got {}", where, input.formatted_type(), plural(count, "number")));
-    if (fitting) shape = fitting;
-  } else if (fitting && same_but_ones(*shape, *fitting)) {
-    shape = fitting;
+  try {
+    return moka::array_of_numbers(input, numbers, std::move(shape));
+  } catch (const Exception& e) {
+    throw UsageError(fmt::format("{}: {}", where, e.what()));
   }
-  check_integers(numbers, constraint.type, where);
-  MultiArray wide(DataType::float64, *shape);
-  std::copy(numbers.begin(), numbers.end(), wide.as<double>().begin());
-  return wide.converted(constraint.type);
 }
 
 MultiArray array_from_json(const FeatureDescription& input, const ParsedJson& lists, const std::string& where) {

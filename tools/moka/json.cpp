@@ -49,14 +49,16 @@ struct ValueJson {
   Json operator()(const std::string& v) const { return {{"type", "String"}, {"value", v}}; }
   Json operator()(const MultiArray& v) const {
     int64_t at = 0;
-    return {{"type", type_of(v)}, {"shape", v.shape()}, {"values", nested(v, 0, at)}};
+    return {{"type", describe_in_full(v)}, {"shape", v.shape()}, {"values", nested(v, 0, at)}};
   }
-  Json operator()(const Image& v) const { return {{"type", type_of(v)}, {"width", v.width}, {"height", v.height}}; }
+  Json operator()(const Image& v) const {
+    return {{"type", describe_in_full(v)}, {"width", v.width}, {"height", v.height}};
+  }
   Json operator()(const Dictionary& v) const {
     Json entries = Json::object();
     for (const auto& [key, number] : v.strings) entries[key] = number;
     for (const auto& [key, number] : v.ints) entries[std::to_string(key)] = number;
-    return {{"type", type_of(v)}, {"value", std::move(entries)}};
+    return {{"type", describe_in_full(v)}, {"value", std::move(entries)}};
   }
   Json operator()(const StringSequence& v) const { return {{"type", "Sequence (String)"}, {"value", v}}; }
   Json operator()(const Int64Sequence& v) const { return {{"type", "Sequence (Int64)"}, {"value", v}}; }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "moka/compute_plan.h"
+#include "moka/conversion.h"
 #include "moka/description.h"
 #include "moka/feature.h"
 

@@ -6,7 +6,11 @@
 #include <cmath>
 #include <memory>
 
+#include "check/pairing.h"
+#include "check/ranges.h"
+#include "check/reference.h"
 #include "command.h"
+#include "io/table.h"
 #include "options.h"
 #include "print.h"
 #include "text.h"
@@ -19,6 +23,7 @@ struct VerifyCommandOptions {
   LoadOptions load;
   InputOptions input;
   VerifyOptions verify;
+  std::vector<std::string> map, ranges;
   std::string against, device, precision, function, shapes = "default";
   std::string min_snr, max_error, pixel_scale = "1", pixel_bias = "0";
   bool json = false;
@@ -58,6 +63,8 @@ int run_verify(const VerifyCommandOptions& options) {
   }
   VerifyOptions verify = options.verify;
   verify.seed = options.input.seed;
+  verify.map = parse_map(options.map, model.function(), reference->inputs(), reference->outputs());
+  verify.ranges = ranges_of(options.ranges, model.function());
   verify.pixels = pixel_scale_of(options.pixel_scale, options.pixel_bias);
   verify.all_shapes = options.shapes == "all";
   verify.min_snr = limit_of(options.min_snr, "--min-snr");
@@ -67,7 +74,15 @@ int run_verify(const VerifyCommandOptions& options) {
     for (const std::string& text : inputs.notes) note("verify", text);
     verify.inputs = std::move(inputs.rows);
   }
-  const Verification result = verified(model, *reference, verify);
+  size_t done = 0;
+  std::optional<io::Progress> shown;
+  verify.progress = [&](const VerifyProgress& p) {
+    if (p.done == 0) shown.emplace(std::string(p.side), p.total);
+    if (p.done > 0) shown->advance(p.done - done);
+    done = p.done;
+    if (p.done == p.total) shown.reset();
+  };
+  const Verification result = verify_model(model, *reference, verify);
   if (options.json) {
     Json json{{"model", options.load.path}};
     json.update(to_json(result));
@@ -97,13 +112,13 @@ Command add_verify(Arguments parent) {
                  "The reference's function, or another one of the same model (default: that of --function, where the\n"
                  "reference has several)")
       .option_text("NAME");
-  app.add_option("--map", options->verify.map, "Pair an input or output with the reference's of another name")
+  app.add_option("--map", options->map, "Pair an input or output with the reference's of another name")
       .allow_extra_args(false)
       .option_text("NAME=OTHER");
   app.add_option("--runs", options->verify.runs, "Random inputs of each shape (default 3), without --input")
       .check(whole_number(1, 1'000'000))
       .option_text("N");
-  app.add_option("--range", options->verify.ranges, "Random numbers of an array input (default 0:1)")
+  app.add_option("--range", options->ranges, "Random numbers of an array input (default 0:1)")
       .allow_extra_args(false)
       .option_text("NAME=LOW:HIGH");
   app.add_option("--shapes", options->shapes, "default, or all: every enumerated shape and the corners of ranges")

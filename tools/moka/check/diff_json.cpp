@@ -100,8 +100,8 @@ Json compared_value_json(const ComparedValue& v) {
     if (v.unlike) out["unlike"] = true;
   }
   out["differs"] = v.differs;
-  out["a"] = v.facts;
-  out["b"] = v.other_facts;
+  out["a"] = to_json(v.facts);
+  out["b"] = to_json(v.other_facts);
   return out;
 }
 
@@ -143,6 +143,17 @@ Json value_diff_json(const ValueDiff& v, const ModelComparison& s) {
 }
 
 }  // namespace
+
+Json to_json(const ArrayFacts& facts) {
+  return {{"type", to_string(facts.type)},
+          {"shape", facts.shape},
+          {"minimum", facts.least},
+          {"maximum", facts.most},
+          {"mean", facts.mean},
+          {"finite", facts.finite},
+          {"nan", facts.nan},
+          {"infinite", facts.infinite}};
+}
 
 Json to_json(const Diff& diff) {
   Json out{{"a", diff.a}, {"b", diff.b}, {"same", diff.same()}};

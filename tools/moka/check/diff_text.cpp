@@ -144,10 +144,9 @@ std::string structure_text(const ModelComparison& s) {
          differences_text(s);
 }
 
-std::string range_text(const Json& facts) {
-  if (facts.at("finite").get<int64_t>() == 0) return "not finite";
-  return fmt::format("{} … {}", format_number(facts.at("minimum").get<double>()),
-                     format_number(facts.at("maximum").get<double>()));
+std::string range_text(const ArrayFacts& facts) {
+  if (facts.finite == 0) return "not finite";
+  return fmt::format("{} … {}", format_number(facts.least), format_number(facts.most));
 }
 
 std::string region_text(const Operations& operations, const std::vector<int>& region) {

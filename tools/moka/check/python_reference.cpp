@@ -11,7 +11,6 @@
 #include "io/file.h"
 #include "io/io_error.h"
 #include "io/npy.h"
-#include "io/table.h"
 #include "json_text.h"
 #include "temporary_folder.h"
 #include "text.h"
@@ -29,13 +28,6 @@ namespace fs = std::filesystem;
 void run_script(const char* what, const std::string& model, const fs::path& folder) {
   run_python({reinterpret_cast<const char*>(run_reference_bytes), run_reference_size}, {what, model, folder.string()},
              model);
-}
-
-DataType type_named(const std::string& name, const std::string& where) {
-  if (name == "bool") return DataType::boolean;
-  for (int i = 0; i <= static_cast<int>(DataType::boolean); ++i)
-    if (to_string(static_cast<DataType>(i)) == name) return static_cast<DataType>(i);
-  throw UsageError(fmt::format("{}: the type {} cannot be compared", where, name));
 }
 
 class PythonReference : public Reference {
@@ -68,8 +60,17 @@ class PythonReference : public Reference {
   std::string name() const override { return fmt::format("{} ({})", path_, engine_); }
   const std::vector<FeatureDescription>& inputs() const override { return inputs_; }
   const std::vector<FeatureDescription>& outputs() const override { return outputs_; }
-  std::vector<Features> predict(const std::vector<Features>& items) override {
-    io::Progress progress("reference", items.size());
+  std::vector<Features> predict(const std::vector<Features>& items,
+                                const std::function<void(size_t)>& advance) override {
+    try {
+      return answers_of(items, advance);
+    } catch (const io::IoError& e) {
+      throw Exception(ErrorKind::io, e.what());
+    }
+  }
+
+ private:
+  std::vector<Features> answers_of(const std::vector<Features>& items, const std::function<void(size_t)>& advance) {
     std::vector<Features> out;
     const TemporaryFolder folder("verify");
     for (size_t i = 0; i < items.size(); ++i)
@@ -84,18 +85,24 @@ class PythonReference : public Reference {
       for (size_t n = 0; n < outputs_.size(); ++n)
         answer[outputs_[n].name] = to_multi_array(io::read_npy(folder.path() / fmt::format("{}.{}.out.npy", i, n)));
       out.push_back(std::move(answer));
-      progress.advance();
+      advance(out.size());
     }
     return out;
   }
 
- private:
   std::string path_, engine_;
   std::vector<FeatureDescription> inputs_, outputs_;
   std::vector<size_t> numbers_;  ///< of the inputs, as the script counts them
 };
 
 }  // namespace
+
+DataType type_named(const std::string& name, const std::string& where) {
+  if (name == "bool") return DataType::boolean;
+  for (int i = 0; i <= static_cast<int>(DataType::boolean); ++i)
+    if (to_string(static_cast<DataType>(i)) == name) return static_cast<DataType>(i);
+  throw UsageError(fmt::format("{}: the type {} cannot be compared", where, name));
+}
 
 std::unique_ptr<Reference> python_reference(const std::string& path, const FunctionDescription& function) {
   return std::make_unique<PythonReference>(path, function);

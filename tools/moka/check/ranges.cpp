@@ -3,11 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "input.h"
-#include "moka/input_sizes.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -25,20 +23,17 @@ NumberRange parse_range(const std::string& text) {
   return {text.substr(0, equals), *low, *high};
 }
 
-void spread(Features& inputs, const std::vector<std::string>& ranges, const FunctionDescription& function,
-            uint64_t seed) {
-  std::map<std::string, std::pair<double, double>> by_name;
-  for (const std::string& text : ranges) {
+NumberRanges ranges_of(const std::vector<std::string>& texts, const FunctionDescription& function) {
+  NumberRanges out;
+  for (const std::string& text : texts) {
     const NumberRange range = parse_range(text);
-    const bool fits = std::any_of(function.inputs.begin(), function.inputs.end(), [&](const FeatureDescription& f) {
-      return f.name == range.name && f.type == FeatureType::multi_array;
-    });
-    if (!fits)
+    const FeatureDescription* input = find_feature(function.inputs, range.name);
+    if (input == nullptr || input->type != FeatureType::multi_array)
       throw UsageError(fmt::format("--range {}: the model has no array input '{}'; it takes {}", text, range.name,
                                    expected_inputs(function)));
-    by_name[range.name] = {range.low, range.high};
+    out[range.name] = {range.low, range.high};
   }
-  inputs = inputs_within(std::move(inputs), by_name, seed);
+  return out;
 }
 
 }  // namespace moka::cli

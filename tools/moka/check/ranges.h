@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "moka/description.h"
-#include "moka/feature.h"
+#include "moka/verify.h"
 
 namespace moka::cli {
 
@@ -19,8 +17,7 @@ struct NumberRange {
 /// Reads the value "name=low:high" of --range. Throws UsageError.
 NumberRange parse_range(const std::string& text);
 
-/// Draws the numbers of arrays anew, in the ranges "name=low:high". Throws UsageError.
-void spread(Features& inputs, const std::vector<std::string>& ranges, const FunctionDescription& function,
-            uint64_t seed);
+/// The ranges that --range names as "name=low:high", of array inputs. Throws UsageError.
+NumberRanges ranges_of(const std::vector<std::string>& texts, const FunctionDescription& function);
 
 }  // namespace moka::cli

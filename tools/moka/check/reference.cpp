@@ -2,50 +2,10 @@
 #include "check/reference.h"
 
 #include <filesystem>
-#include <optional>
 
-#include "input.h"
-#include "io/table.h"
 #include "text.h"
 
 namespace moka::cli {
-namespace {
-
-class ModelReference : public Reference {
- public:
-  ModelReference(Model model, std::string name) : model_(std::move(model)), name_(std::move(name)) {}
-  std::string name() const override { return name_; }
-  const std::vector<FeatureDescription>& inputs() const override { return model_.function().inputs; }
-  const std::vector<FeatureDescription>& outputs() const override { return model_.function().outputs; }
-  const Model* model() const override { return &model_; }
-  std::vector<Features> predict(const std::vector<Features>& items) override {
-    return predict_each(model_, items, "reference");
-  }
-
- private:
-  Model model_;
-  std::string name_;
-};
-
-}  // namespace
-
-std::vector<Features> predict_each(const Model& model, const std::vector<Features>& items, const std::string& label) {
-  io::Progress progress(label, items.size());
-  std::vector<Features> out;
-  for (const Features& inputs : items) {
-    PredictionOptions options;
-    std::optional<State> state;
-    if (!model.function().states.empty()) options.state = &state.emplace(model.new_state());
-    out.push_back(model.predict(inputs, options));
-    progress.advance();
-  }
-  return out;
-}
-
-std::unique_ptr<Reference> model_reference(Model model, std::string name) {
-  return std::make_unique<ModelReference>(std::move(model), std::move(name));
-}
-
 std::string function_of_other(const std::string& path, const std::string& name) {
   return name.empty() || Model::describe(path).functions.size() < 2 ? std::string() : name;
 }

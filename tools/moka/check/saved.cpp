@@ -20,27 +20,6 @@ namespace {
 
 using io::NamedArray;
 
-/// The description of a recorded value.
-FeatureDescription described(const std::string& name, const FeatureValue& value) {
-  FeatureDescription out;
-  out.name = name;
-  if (const auto* array = std::get_if<MultiArray>(&value)) {
-    out.array.type = array->type();
-    out.array.shape = array->shape();
-  } else if (std::holds_alternative<Dictionary>(value)) {
-    out.type = FeatureType::dictionary;
-  } else if (std::holds_alternative<std::string>(value)) {
-    out.type = FeatureType::string;
-  } else if (std::holds_alternative<int64_t>(value)) {
-    out.type = FeatureType::int64;
-  } else if (std::holds_alternative<double>(value)) {
-    out.type = FeatureType::float64;
-  } else if (!std::holds_alternative<Image>(value)) {
-    out.type = FeatureType::sequence;
-  }
-  return out;
-}
-
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// NaN for null, which is what JSON has for it.
@@ -51,7 +30,8 @@ nlohmann::json with_nan(nlohmann::json lists) {
   return lists;
 }
 
-class Saved : public Reference {
+/// Reads a recording.
+class Saved {
  public:
   Saved(std::string path, const FunctionDescription& function) : path_(std::move(path)), function_(function) {}
 
@@ -92,26 +72,10 @@ class Saved : public Reference {
       answers_.back()[name] = value_of(output ? loose(*output) : any, value);
     }
   }
-  void finish() {
-    if (answers_.empty() || answers_[0].empty())
-      throw UsageError(fmt::format("{}: no outputs; names that are not inputs of the model are outputs", path_));
-    for (const auto& [name, value] : answers_[0]) outputs_.push_back(described(name, value));
-    const bool has_inputs = std::any_of(inputs_.begin(), inputs_.end(), [](const auto& i) { return !i.empty(); });
-    if (!has_inputs) inputs_.clear();
-  }
-
-  std::string name() const override { return device_.empty() ? path_ : fmt::format("{} ({})", path_, device_); }
   void set_device(std::string device) { device_ = std::move(device); }
-  const std::vector<FeatureDescription>& inputs() const override { return function_.inputs; }
-  const std::vector<FeatureDescription>& outputs() const override { return outputs_; }
-  std::vector<Features> recorded_inputs() const override { return inputs_; }
-  std::vector<Features> predict(const std::vector<Features>& items) override {
-    if (items.size() != answers_.size())
-      throw UsageError(
-          fmt::format("{}: it has the answers of {}, but {} are compared; give the inputs that they "
-                      "were computed from",
-                      path_, plural(static_cast<int64_t>(answers_.size()), "prediction"), items.size()));
-    return answers_;
+  std::unique_ptr<Reference> finish() {
+    const std::string name = device_.empty() ? path_ : fmt::format("{} ({})", path_, device_);
+    return recorded_reference({name, std::move(inputs_), std::move(answers_)}, function_);
   }
 
  private:
@@ -159,38 +123,36 @@ class Saved : public Reference {
   std::string path_, device_;
   const FunctionDescription function_;
   std::vector<Features> inputs_, answers_;
-  std::vector<FeatureDescription> outputs_;
 };
 
 }  // namespace
 
 std::unique_ptr<Reference> saved_reference(const std::string& path, const FunctionDescription& function) {
-  auto saved = std::make_unique<Saved>(path, function);
+  Saved saved(path, function);
   const std::string ending = in_lower_case(std::filesystem::path(path).extension().string());
   if (ending == ".json") {
     const io::Bytes bytes = io::read_file(path);
     const nlohmann::json root = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
     if (root.is_object() && root.contains("device") && root.at("device").is_string())
-      saved->set_device(root.at("device").get<std::string>());
+      saved.set_device(root.at("device").get<std::string>());
     if (root.is_object() && root.contains("cases")) {
       if (!root.at("cases").is_array()) throw UsageError(fmt::format("{}: 'cases' is not a list", path));
-      for (size_t i = 0; i < root.at("cases").size(); ++i) saved->add_json(root.at("cases")[i], i);
+      for (size_t i = 0; i < root.at("cases").size(); ++i) saved.add_json(root.at("cases")[i], i);
     } else {
-      saved->add_json(root, 0);
+      saved.add_json(root, 0);
     }
   } else if (ending == ".npz") {
-    saved->add_case();
-    for (const NamedArray& member : io::read_npz(path)) saved->add(member.name, member.array);
+    saved.add_case();
+    for (const NamedArray& member : io::read_npz(path)) saved.add(member.name, member.array);
   } else {
-    saved->add_case();
+    saved.add_case();
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(path))
       if (in_lower_case(entry.path().extension().string()) == ".npy") files.push_back(entry.path());
     std::sort(files.begin(), files.end());
-    for (const auto& file : files) saved->add(file.stem().string(), io::read_npy(file));
+    for (const auto& file : files) saved.add(file.stem().string(), io::read_npy(file));
   }
-  saved->finish();
-  return saved;
+  return saved.finish();
 }
 
 }  // namespace moka::cli

@@ -9,6 +9,22 @@
 #include "text.h"
 
 namespace moka::cli {
+namespace {
+
+/// What may explain the failures; may be empty.
+std::string hint_of(const Verification& v) {
+  if (v.passed()) return {};
+  if (!v.ungiven.empty())
+    return fmt::format("the reference has no input for {}; --map NAME=OTHER names one", quoted_list(v.ungiven));
+  if (!v.unscaled_images.empty())
+    return fmt::format(
+        "the reference got the pixels of {} as numbers from 0 to 255; --pixel-scale and --pixel-bias change that",
+        quoted_list(v.unscaled_images));
+  return {};
+}
+
+}  // namespace
+
 std::string decibels(const OutputError& e) {
   if (!e.has_numbers()) return "";
   return std::isfinite(e.snr()) ? fmt::format("{:.1f} dB", e.snr()) : e.snr() > 0 ? "equal" : "-inf dB";
@@ -48,7 +64,7 @@ Json to_json(const Verification& v) {
   }
   out["uncompared"] = v.uncompared;
   out["failures"] = v.failures;
-  if (!v.hint.empty()) out["hint"] = v.hint;
+  if (const std::string hint = hint_of(v); !hint.empty()) out["hint"] = hint;
   return out;
 }
 
@@ -77,7 +93,7 @@ std::string verification_text(const Verification& v) {
   if (!v.uncompared.empty()) out += "\n" + fact("no partner", quoted_list(v.uncompared));
   out += "\n";
   for (const std::string& failure : v.failures) out += fact("missed", failure);
-  if (!v.hint.empty()) out += fact("hint", v.hint);
+  if (const std::string hint = hint_of(v); !hint.empty()) out += fact("hint", hint);
   return out + fact("result", v.passed() ? "the answers agree" : "the answers differ");
 }
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "answers.h"
-#include "check/values.h"
+#include "check/diff.h"
 #include "draw/answer.h"
 #include "draw/panels.h"
 #include "draw/sheet.h"
@@ -57,7 +57,7 @@ struct Shown {
   }
   Json operator()(const MultiArray& v) const {
     const ArrayFacts facts = facts_of(v);
-    Json json = to_json(facts, v);
+    Json json = to_json(facts);
     json["form"] = "array";
     if (const Sheet sheet = sheet_of(v, facts); sheet.shown > 0) {
       json["maps"] = png_json(sheet.picture);

@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "check/values.h"
+#include "check/diff.h"
+#include "moka/difference.h"
 #include "usage_error.h"
 #include "view/answer.h"
 
@@ -16,7 +17,7 @@ Json values_of(const Model& model, const Features& inputs) {
                  [&](size_t index, std::string_view operation, std::string_view value, const MultiArray& array) {
                    complete = index < kMostValues;
                    if (!complete) return;
-                   Json json = to_json(facts_of(array), array);
+                   Json json = to_json(facts_of(array));
                    json["operation"] = operation;
                    json["value"] = value;
                    values.push_back(std::move(json));
@@ -38,12 +39,12 @@ Json value_of(const Model& model, const Features& inputs, size_t index) {
 }
 
 Json compared_values(const Model& model, const Model& other, const Features& inputs) {
-  ValueComparison found = compare_values(model, inputs, other, inputs);
+  const ValueComparison found = compare_values(model, inputs, other, inputs);
   Json out{{"complete", found.complete}};
   if (found.first) out["first"] = *found.first;
   Json values = Json::array();
-  for (ComparedValue& one : found.values) {
-    Json json = std::move(one.facts);
+  for (const ComparedValue& one : found.values) {
+    Json json = to_json(one.facts);
     json["operation"] = one.operation;
     json["value"] = one.value;
     if (!one.other.empty()) {
@@ -52,7 +53,7 @@ Json compared_values(const Model& model, const Model& other, const Features& inp
         json["relative"] = one.relative;
       }
       json["differs"] = one.differs;
-      json["other"] = std::move(one.other_facts);
+      json["other"] = to_json(one.other_facts);
     }
     values.push_back(std::move(json));
   }

@@ -16,7 +16,7 @@ Json value_of(const Model& model, const Features& inputs, size_t index);
 /// values_of with the same values of `other`, the same model under another setting. Values that both compute have
 /// "difference", the greatest one of their elements; "relative", its fraction of the greatest magnitude; "differs",
 /// true when that is more than rounding explains; and "other", the facts there. "first" is the index of the first value
-/// that differs; absent: none. check/values.h says when values differ.
+/// that differs; absent: none. moka/difference.h says when values differ.
 Json compared_values(const Model& model, const Model& other, const Features& inputs);
 
 }  // namespace moka::cli

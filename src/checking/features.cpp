@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/features.h"
-
-#include <fmt/format.h>
+#include "checking/features.h"
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "input.h"
-#include "usage_error.h"
+#include "base/error.h"
+#include "checking/measure.h"
+#include "checking/pairing.h"
 
-namespace moka::cli {
+namespace moka::checking {
 namespace {
 
 /// Probabilities in the order of the class labels, as other frameworks return them.
@@ -42,20 +41,21 @@ std::vector<std::string> without_partner(const std::vector<FeatureDescription>& 
 }  // namespace
 
 PairedFeatures::PairedFeatures(const Model& model, const std::vector<FeatureDescription>& inputs,
-                               const std::vector<FeatureDescription>& outputs, const std::vector<std::string>& map,
+                               const std::vector<FeatureDescription>& outputs, const NamePairs& map,
                                const PixelScale& pixels, bool is_core_ml, bool all_classes)
     : model_(model), other_inputs_(inputs), pixels_(pixels), is_core_ml_(is_core_ml), all_classes_(all_classes) {
   const FunctionDescription& f = model.function();
-  const NamePairs named = parse_map(map, f, inputs, outputs);
-  inputs_ = paired_features(f.inputs, inputs, named);
-  outputs_ = paired_features(f.outputs, outputs, named);
+  check_map(map, f, inputs, outputs);
+  inputs_ = paired_features(f.inputs, inputs, map);
+  outputs_ = paired_features(f.outputs, outputs, map);
   if (outputs_.empty())
-    throw UsageError("no output of the model has a partner in the reference; --map NAME=OTHER names one");
+    throw Exception(ErrorKind::invalid_argument,
+                    "no output of the model has a partner in the reference; map names one");
   for (const auto& input : inputs)
     if (!input.optional &&
         std::none_of(inputs_.begin(), inputs_.end(), [&](const auto& p) { return p.second == input.name; }))
-      throw UsageError(fmt::format("the reference's input '{}' has no partner in the model; --map NAME={} names one",
-                                   input.name, input.name));
+      throw Exception(ErrorKind::invalid_argument,
+                      cat("the reference's input '", input.name, "' has no partner in the model; map names one"));
 }
 
 std::vector<std::string> PairedFeatures::uncompared() const {
@@ -66,8 +66,8 @@ std::vector<std::string> PairedFeatures::ungiven() const { return without_partne
 std::vector<std::string> PairedFeatures::images_as_arrays() const {
   std::vector<std::string> out;
   for (const auto& [mine, other] : inputs_) {
-    const FeatureDescription *input = find_feature(model_.function().inputs, mine),
-                             *partner = find_feature(other_inputs_, other);
+    const FeatureDescription *input = feature_named(model_.function().inputs, mine),
+                             *partner = feature_named(other_inputs_, other);
     if (input != nullptr && partner != nullptr && input->type == FeatureType::image &&
         partner->type == FeatureType::multi_array)
       out.push_back(mine);
@@ -80,8 +80,8 @@ Features PairedFeatures::for_other(const Features& item) const {
   for (const auto& [mine, other] : inputs_) {
     const FeatureValue* value = item.find(mine);
     if (value == nullptr) continue;
-    const FeatureDescription *input = find_feature(model_.function().inputs, mine),
-                             *partner = find_feature(other_inputs_, other);
+    const FeatureDescription *input = feature_named(model_.function().inputs, mine),
+                             *partner = feature_named(other_inputs_, other);
     const bool is_alike = is_core_ml_ && input->formatted_type() == partner->formatted_type();
     out[other] = is_alike ? *value : adapted(*value, *partner, pixels_);
   }
@@ -118,4 +118,4 @@ std::vector<OutputError> PairedFeatures::errors(const std::vector<Features>& mod
   return out;
 }
 
-}  // namespace moka::cli
+}  // namespace moka::checking

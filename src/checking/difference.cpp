@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/diff.h"
-
-#include <fmt/format.h>
+#include "moka/difference.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 
-#include "check/features.h"
-#include "check/ranges.h"
-#include "check/verify.h"
-#include "text.h"
+#include "base/error.h"
+#include "checking/features.h"
+#include "checking/pairing.h"
+#include "checking/text.h"
 
-namespace moka::cli {
+namespace moka {
 namespace {
 
 using Operations = std::vector<ModelComparison::Operation>;
@@ -155,12 +153,13 @@ void set_limits(const Model& a, const Model& b, const ModelComparison& structure
 }  // namespace
 
 ValueDiff diff_values(const Model& a, const Model& b, const ModelComparison& structure, const DiffOptions& options) {
-  const PairedFeatures features(a, b.function().inputs, b.function().outputs, options.map, options.pixels, true);
+  const checking::PairedFeatures features(a, b.function().inputs, b.function().outputs, options.map, options.pixels,
+                                          true);
   std::vector<Features> items = options.inputs;
   for (int64_t run = 0; run < options.runs && options.inputs.empty(); ++run) {
     const uint64_t seed = options.seed + static_cast<uint64_t>(run);
     items.push_back(a.random_inputs(seed));
-    spread(items.back(), options.ranges, a.function(), seed);
+    checking::spread(items.back(), options.ranges, a.function(), seed);
   }
   std::map<std::string, std::string> names(structure.values.begin(), structure.values.end());
   ValueOptions how;
@@ -188,15 +187,15 @@ ValueDiff diff_values(const Model& a, const Model& b, const ModelComparison& str
   }
   out.outputs = features.errors(ours, theirs);
   for (const OutputError& e : out.outputs) {
-    if (!e.faults.empty()) out.failures.push_back(fmt::format("output '{}': {}", e.name, e.faults[0]));
+    const std::string output = cat("output '", e.name, "': ");
+    if (!e.faults.empty()) out.failures.push_back(output + e.faults[0]);
     if (e.unlike > 0)
       out.failures.push_back(
-          fmt::format("output '{}': {} NaN or infinite on one side only", e.name, plural(e.unlike, "element")));
-    if (e.same < e.labels)
-      out.failures.push_back(fmt::format("output '{}': {} of {} labels are the same", e.name, e.same, e.labels));
+          cat(output, checking::count_text(e.unlike, "element"), " NaN or infinite on one side only"));
+    if (e.same < e.labels) out.failures.push_back(cat(output, e.same, " of ", e.labels, " labels are the same"));
   }
   Tracer(structure, out).run();
   return out;
 }
 
-}  // namespace moka::cli
+}  // namespace moka

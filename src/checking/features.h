@@ -4,22 +4,20 @@
 #include <string>
 #include <vector>
 
-#include "check/measure.h"
-#include "check/pairing.h"
-#include "moka/model.h"
+#include "moka/verify.h"
 
-namespace moka::cli {
+namespace moka::checking {
 
 /// The inputs and outputs of a model, paired with those of the model or function that it is compared with.
 class PairedFeatures {
  public:
-  /// `map`: "name=other" texts; `all_classes`: outputs that are lists of numbers also contain classes. Throws
-  /// UsageError if the other side needs an input that the model lacks, or if no output of the model has a partner.
+  /// `all_classes`: outputs that are lists of numbers also contain classes. Throws invalid_argument for names in `map`
+  /// that do not exist, if the other side needs an input that the model lacks, or if no output has a partner.
   /// `is_core_ml`: the other side is a Core ML model, which takes arrays of an input that it describes like `model` in
   /// all forms in which `model` does, such as [sequence, batch, C] for [C].
   PairedFeatures(const Model& model, const std::vector<FeatureDescription>& inputs,
-                 const std::vector<FeatureDescription>& outputs, const std::vector<std::string>& map,
-                 const PixelScale& pixels, bool is_core_ml, bool all_classes = false);
+                 const std::vector<FeatureDescription>& outputs, const NamePairs& map, const PixelScale& pixels,
+                 bool is_core_ml, bool all_classes = false);
 
   const NamePairs& outputs() const { return outputs_; }
   /// Outputs of the model without a partner.
@@ -43,4 +41,4 @@ class PairedFeatures {
   bool is_core_ml_, all_classes_;
 };
 
-}  // namespace moka::cli
+}  // namespace moka::checking

@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/measure.h"
-
-#include <fmt/format.h>
+#include "checking/measure.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "convert.h"
-#include "text.h"
+#include "base/error.h"
+#include "checking/text.h"
+#include "moka/conversion.h"
 
-namespace moka::cli {
+namespace moka {
+
+double OutputError::snr() const {
+  if (noise == 0) return std::numeric_limits<double>::infinity();
+  return signal > 0 ? 10 * std::log10(signal / noise) : -std::numeric_limits<double>::infinity();
+}
+
+double OutputError::agreement(int64_t k) const {
+  if (ranks.empty()) return -1;
+  const auto good = std::count_if(ranks.begin(), ranks.end(), [&](double r) { return r < static_cast<double>(k); });
+  return static_cast<double>(good) / static_cast<double>(ranks.size());
+}
+
+namespace checking {
 namespace {
 
 /// Texts and whole numbers that are equal or not.
@@ -33,16 +45,24 @@ std::vector<std::string> keys_of(const FeatureValue& value) {
 }
 
 Numbers numbers_of_image(const Image& image) {
+  Numbers out;
+  const auto row = [&](int64_t y) { return image.pixels.get() + y * image.row_bytes; };
   if (image.format == PixelFormat::gray_float32) {
-    const io::Array array = to_float_array(image);
-    return {{1, image.height, image.width}, array.to_doubles()};
+    out.shape = {1, image.height, image.width};
+    for (int64_t y = 0; y < image.height; ++y) {
+      const auto* pixels = reinterpret_cast<const float*>(row(y));
+      out.values.insert(out.values.end(), pixels, pixels + image.width);
+    }
+    return out;
   }
-  const io::Picture picture = to_picture(image);
-  const size_t channels = picture.channels == 1 ? 1 : 3;
-  Numbers out{{static_cast<int64_t>(channels), image.height, image.width}, {}};
-  for (size_t c = 0; c < channels; ++c)
-    for (size_t i = 0; i < picture.width * picture.height; ++i)
-      out.values.push_back(picture.pixels[i * picture.channels + c]);
+  const auto bytes = static_cast<int64_t>(bytes_per_pixel(image.format));
+  const int64_t channels = bytes == 1 ? 1 : 3;
+  out.shape = {channels, image.height, image.width};
+  for (int64_t c = 0; c < channels; ++c) {
+    const int64_t at = image.format == PixelFormat::bgra8 ? 2 - c : c;
+    for (int64_t y = 0; y < image.height; ++y)
+      for (int64_t x = 0; x < image.width; ++x) out.values.push_back(row(y)[x * bytes + at]);
+  }
   return out;
 }
 
@@ -72,17 +92,6 @@ double rank_of_best(const std::vector<double>& values, const std::vector<double>
 
 }  // namespace
 
-double OutputError::snr() const {
-  if (noise == 0) return std::numeric_limits<double>::infinity();
-  return signal > 0 ? 10 * std::log10(signal / noise) : -std::numeric_limits<double>::infinity();
-}
-
-double OutputError::agreement(int64_t k) const {
-  if (ranks.empty()) return -1;
-  const auto good = std::count_if(ranks.begin(), ranks.end(), [&](double r) { return r < static_cast<double>(k); });
-  return static_cast<double>(good) / static_cast<double>(ranks.size());
-}
-
 bool has_numbers(const FeatureValue& value) {
   return std::holds_alternative<MultiArray>(value) || std::holds_alternative<Image>(value) ||
          std::holds_alternative<Dictionary>(value) || std::holds_alternative<double>(value);
@@ -110,7 +119,7 @@ void add_error(OutputError& to, const FeatureValue& value, const FeatureValue& r
   if (!has_numbers(value) || !has_numbers(reference)) {
     const auto one = labels_of(value), two = labels_of(reference);
     if (has_numbers(value) || has_numbers(reference) || one.size() != two.size()) {
-      to.faults.push_back(fmt::format("{}, the reference has {}", type_of(value), type_of(reference)));
+      to.faults.push_back(cat(describe_in_full(value), ", the reference has ", describe_in_full(reference)));
       return;
     }
     to.labels += static_cast<int64_t>(one.size());
@@ -124,8 +133,7 @@ void add_error(OutputError& to, const FeatureValue& value, const FeatureValue& r
   }
   const Numbers one = numbers_of(value), two = numbers_of(reference);
   if (one.values.size() != two.values.size() || !same_layout(one.shape, two.shape)) {
-    to.faults.push_back(
-        fmt::format("shape {}, the reference has {}", format_shape(one.shape), format_shape(two.shape)));
+    to.faults.push_back(cat("shape ", shape_text(one.shape), ", the reference has ", shape_text(two.shape)));
     return;
   }
   const auto largest = [](const std::vector<double>& values) {
@@ -154,4 +162,5 @@ void add_error(OutputError& to, const FeatureValue& value, const FeatureValue& r
   if (classes && !one.values.empty()) to.ranks.push_back(rank_of_best(one.values, two.values));
 }
 
-}  // namespace moka::cli
+}  // namespace checking
+}  // namespace moka

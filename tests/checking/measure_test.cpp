@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/measure.h"
+#include "checking/measure.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace moka::cli {
+namespace moka::checking {
 namespace {
 
 MultiArray doubles(std::vector<double> values) {
@@ -36,4 +36,4 @@ TEST(Measure, OppositeNumbersAtTheEndOfTheRange) {
 }
 
 }  // namespace
-}  // namespace moka::cli
+}  // namespace moka::checking

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/values.h"
-
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
-namespace moka::cli {
+#include "moka/difference.h"
+
+namespace moka {
 namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 26;
@@ -26,7 +27,7 @@ struct Sample {
   DataType type = DataType::float32;
   bool is_constant = true;  ///< all elements are equal
   bool is_taken = false;
-  Json facts;
+  ArrayFacts facts;
 };
 
 Sample sample_of(std::string_view operation, std::string_view value, const MultiArray& array, int64_t most) {
@@ -38,7 +39,7 @@ Sample sample_of(std::string_view operation, std::string_view value, const Multi
   out.shape = array.shape();
   out.type = array.type();
   for (const double v : out.elements) out.is_constant &= v == out.elements[0];
-  out.facts = to_json(facts_of(array), array);
+  out.facts = facts_of(array);
   return out;
 }
 
@@ -123,15 +124,28 @@ class Samples {
 
 }  // namespace
 
-Json to_json(const ArrayFacts& facts, const MultiArray& array) {
-  return {{"type", to_string(array.type())},
-          {"shape", array.shape()},
-          {"minimum", facts.least},
-          {"maximum", facts.most},
-          {"mean", facts.mean},
-          {"finite", facts.finite},
-          {"nan", facts.nan},
-          {"infinite", facts.infinite}};
+ArrayFacts facts_of(const MultiArray& array) {
+  ArrayFacts facts;
+  facts.type = array.type();
+  facts.shape = array.shape();
+  facts.least = std::numeric_limits<double>::infinity();
+  facts.most = -facts.least;
+  double sum = 0;
+  for (int64_t i = 0; i < array.count(); ++i) {
+    const double value = array.at(i);
+    if (std::isnan(value)) {
+      ++facts.nan;
+    } else if (std::isinf(value)) {
+      ++facts.infinite;
+    } else {
+      ++facts.finite;
+      sum += value;
+      facts.least = std::min(facts.least, value);
+      facts.most = std::max(facts.most, value);
+    }
+  }
+  if (facts.finite) facts.mean = sum / static_cast<double>(facts.finite);
+  return facts;
 }
 
 Features observe_values(const Model& model, const Features& inputs, const ObserveValue& observe) {
@@ -168,7 +182,7 @@ ValueComparison compare_values(const Model& model, const Features& inputs, const
         ComparedValue one;
         one.operation = operation;
         one.value = value;
-        one.facts = to_json(facts_of(array), array);
+        one.facts = facts_of(array);
         Occurrence name = here.next(one.value);
         const double rounding = options.tolerance.value_or(has_half ? kHalfRounding : kRounding);
         Sample* sample = nullptr;
@@ -198,4 +212,4 @@ ValueComparison compare_values(const Model& model, const Features& inputs, const
   return out;
 }
 
-}  // namespace moka::cli
+}  // namespace moka

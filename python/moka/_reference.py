@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describes or runs an ONNX file or a PyTorch program for `moka verify`.
+"""Runs an ONNX file or a PyTorch program for `moka.verify`, and as a script for `moka verify`, which needs no installed package.
 
     python3 -c SCRIPT describe MODEL FOLDER     writes FOLDER/description.json
     python3 -c SCRIPT run MODEL FOLDER          reads FOLDER/I.N.in.npy, writes FOLDER/I.N.out.npy
@@ -12,14 +12,15 @@ import os
 import sys
 
 
+class RefusedError(Exception):
+    """The file cannot be compared."""
+
+
 def wanted(module, why):
     try:
         return __import__(module)
     except ImportError as e:
-        sys.exit(f"Python {sys.version.split()[0]} ({sys.executable}) has no module '{module}', which {why}: {e}")
-
-
-np = wanted("numpy", "exchanges arrays")
+        raise RefusedError(f"Python {sys.version.split()[0]} ({sys.executable}) has no module '{module}', which {why}: {e}") from None
 
 
 class Onnx:
@@ -44,7 +45,7 @@ class Onnx:
         out = []
         for node in nodes:
             if node.type not in self.TYPES:
-                sys.exit(f"'{node.name}' has the type {node.type}; only arrays of numbers can be compared")
+                raise RefusedError(f"'{node.name}' has the type {node.type}; only arrays of numbers can be compared")
             shape = [d if isinstance(d, int) else -1 for d in node.shape]
             out.append({"name": node.name, "type": self.TYPES[node.type], "shape": shape})
         return out
@@ -72,7 +73,7 @@ class Torch:
         def feature(name):
             value = values.get(name)
             if not isinstance(value, self.torch.Tensor):
-                sys.exit(f"'{name}' is not a tensor; only arrays of numbers can be compared")
+                raise RefusedError(f"'{name}' is not a tensor; only arrays of numbers can be compared")
             shape = [d if isinstance(d, int) else -1 for d in value.shape]
             return {"name": name, "type": str(value.dtype).removeprefix("torch."), "shape": shape}
 
@@ -88,8 +89,13 @@ class Torch:
         return [t.detach().to("cpu").numpy() for t in flat]
 
 
+def opened(path):
+    return Torch(path) if path.lower().endswith(".pt2") else Onnx(path)
+
+
 def main(what, path, folder):
-    model = Torch(path) if path.lower().endswith(".pt2") else Onnx(path)
+    np = wanted("numpy", "exchanges arrays")
+    model = opened(path)
     if what == "describe":
         inputs, outputs = model.describe()
         with open(os.path.join(folder, "description.json"), "w", encoding="utf-8") as f:
@@ -106,9 +112,10 @@ def main(what, path, folder):
             np.save(os.path.join(folder, f"{item}.{n}.out.npy"), np.asarray(value))
 
 
-try:
-    main(*sys.argv[1:])
-except SystemExit:
-    raise
-except Exception as e:
-    sys.exit(f"{type(e).__name__}: {' '.join(str(e).split())[:600]}")
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except RefusedError as e:
+        sys.exit(str(e))
+    except Exception as e:
+        sys.exit(f"{type(e).__name__}: {' '.join(str(e).split())[:600]}")

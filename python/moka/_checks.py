@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions for `verify` and `diff`: they pass arguments to the command line and read its answers."""
+"""Functions for `verify` and `diff`: they load both sides and read the comparison, or pass arguments to the command line if plugins
+need a process of their own."""
 
 import contextlib
 import json
 import os
 import tempfile
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import _files, _moka
+from . import _configuration, _files, _keys, _moka
 from ._message import Message
 from .build import Source, _source_of
 from .edit import Editable
@@ -70,6 +71,33 @@ def _check_names(rows: Sequence[Mapping[str, Any]], model: str, function: Option
 def folder() -> Iterator[Folder]:
     with tempfile.TemporaryDirectory(prefix="moka-check-") as path:
         yield Folder(path)
+
+
+def configured(
+    function: Optional[str],
+    key: Optional[_keys.Key],
+    device: Optional[str] = None,
+    precision: Optional[str] = None,
+) -> "_moka.ModelConfiguration":
+    """precision: "at-least" or "exact", as the command line writes it."""
+    c = _configuration.usual()
+    c.function_name = function or ""
+    c.device = device or c.device
+    if precision not in (None, "at-least", "exact"):
+        raise _moka.InvalidArgumentError(f"precision: expected 'at-least' or 'exact', got {precision!r}")
+    if precision is not None:
+        c.exact_precision = precision == "exact"
+    if key is not None:
+        _moka.set_key(c, _keys.source_of(key))
+    return c
+
+
+def loaded(path: str, function: Optional[str], key: Optional[_keys.Key]) -> "_moka.Model":
+    return _moka.Model.load(path, configured(function, key))
+
+
+def number_ranges(ranges: Optional[Mapping[str, Sequence[float]]]) -> Dict[str, Tuple[float, float]]:
+    return {name: (float(low), float(high)) for name, (low, high) in (ranges or {}).items()}
 
 
 def option(name: str, value: Optional[Any]) -> List[str]:

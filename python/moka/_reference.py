@@ -10,13 +10,16 @@ import collections
 import json
 import os
 import sys
+from typing import Any, DefaultDict, Dict, List, Mapping, Sequence, Tuple, Union
+
+Feature = Dict[str, Any]
 
 
 class RefusedError(Exception):
     """The file cannot be compared."""
 
 
-def wanted(module, why):
+def wanted(module: str, why: str) -> Any:
     try:
         return __import__(module)
     except ImportError as e:
@@ -28,7 +31,7 @@ class Onnx:
                                                   "uint64", "bool")}
     TYPES |= {"tensor(float)": "float32", "tensor(double)": "float64"}
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         runtime = wanted("onnxruntime", "runs ONNX files")
         options = runtime.SessionOptions()
         options.log_severity_level = 3
@@ -37,11 +40,11 @@ class Onnx:
         self.session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         self.engine = f"onnxruntime {runtime.__version__}"
 
-    def optional(self):
+    def optional(self) -> List[Any]:
         """The initializers that a caller may override."""
         return [node for node in self.session.get_overridable_initializers() if node.type in self.TYPES]
 
-    def features(self, nodes):
+    def features(self, nodes: Sequence[Any]) -> List[Feature]:
         out = []
         for node in nodes:
             if node.type not in self.TYPES:
@@ -50,27 +53,27 @@ class Onnx:
             out.append({"name": node.name, "type": self.TYPES[node.type], "shape": shape})
         return out
 
-    def describe(self):
+    def describe(self) -> Tuple[List[Feature], List[Feature]]:
         optional = [{**feature, "optional": True} for feature in self.features(self.optional())]
         return self.features(self.session.get_inputs()) + optional, self.features(self.session.get_outputs())
 
-    def run(self, arrays):
+    def run(self, arrays: Mapping[int, Any]) -> List[Any]:
         inputs = [*self.session.get_inputs(), *self.optional()]
-        return self.session.run(None, {inputs[n].name: array for n, array in arrays.items()})
+        return list(self.session.run(None, {inputs[n].name: array for n, array in arrays.items()}))
 
 
 class Torch:
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         self.torch = wanted("torch", "runs PyTorch programs")
         self.program = self.torch.export.load(path)
         self.module = self.program.module()
         self.engine = f"PyTorch {self.torch.__version__}"
 
-    def describe(self):
+    def describe(self) -> Tuple[List[Feature], List[Feature]]:
         signature = self.program.graph_signature
         values = {node.name: node.meta.get("val") for node in self.program.graph.nodes}
 
-        def feature(name):
+        def feature(name: str) -> Feature:
             value = values.get(name)
             if not isinstance(value, self.torch.Tensor):
                 raise RefusedError(f"'{name}' is not a tensor; only arrays of numbers can be compared")
@@ -82,18 +85,18 @@ class Torch:
         return ([feature(n) for n in signature.user_inputs],
                 [feature(n) for n in signature.user_outputs if n in known])
 
-    def run(self, arrays):
+    def run(self, arrays: Mapping[int, Any]) -> List[Any]:
         with self.torch.no_grad():
             out = self.module(*[self.torch.from_numpy(a) for a in arrays.values()])
         flat, _ = self.torch.utils._pytree.tree_flatten(out)
         return [t.detach().to("cpu").numpy() for t in flat]
 
 
-def opened(path):
+def opened(path: str) -> Union[Torch, Onnx]:
     return Torch(path) if path.lower().endswith(".pt2") else Onnx(path)
 
 
-def main(what, path, folder):
+def main(what: str, path: str, folder: str) -> None:
     np = wanted("numpy", "exchanges arrays")
     model = opened(path)
     if what == "describe":
@@ -101,15 +104,15 @@ def main(what, path, folder):
         with open(os.path.join(folder, "description.json"), "w", encoding="utf-8") as f:
             json.dump({"engine": model.engine, "inputs": inputs, "outputs": outputs}, f)
         return
-    given = collections.defaultdict(list)
+    given: DefaultDict[str, List[int]] = collections.defaultdict(list)
     for file in os.listdir(folder):
         if file.endswith(".in.npy"):
             item, n = file.split(".")[:2]
             given[item].append(int(n))
     for item, numbers in given.items():
         arrays = {n: np.load(os.path.join(folder, f"{item}.{n}.in.npy"), allow_pickle=False) for n in sorted(numbers)}
-        for n, value in enumerate(model.run(arrays)):
-            np.save(os.path.join(folder, f"{item}.{n}.out.npy"), np.asarray(value))
+        for index, value in enumerate(model.run(arrays)):
+            np.save(os.path.join(folder, f"{item}.{index}.out.npy"), np.asarray(value))
 
 
 if __name__ == "__main__":

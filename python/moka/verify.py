@@ -7,12 +7,16 @@
     assert result.passed, result.failures
 """
 
+import json
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from . import _checks, _command
+from . import _checks, _command, _moka, _references
 from ._keys import Key
 from .edit import Editable
+
+#: A function that gets one prediction's inputs by name and returns its outputs by name.
+Predict = Callable[[Dict[str, Any]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class Verification:
 
 def against(
     model: Editable,
-    reference: Optional[Editable] = None,
+    reference: Union[Editable, Predict, None] = None,
     *,
     device: Optional[str] = None,
     precision: Optional[str] = None,
@@ -116,27 +120,54 @@ def against(
 ) -> Verification:
     """Predicts with both sides and compares every output.
 
-    model: a path, a `moka.build.Source` or a message. reference: another one, or the path of an ONNX file (which needs onnxruntime), of a
-    PyTorch program (.pt2), or of answers in .npz, a folder of .npy, or .json. device, precision: without a reference, the same model on
-    this device, such as "reference", or by this rule, "at-least" or "exact".
+    model: a path, a `moka.build.Source` or a message. reference: another one, the path of an ONNX file (which needs onnxruntime), of a
+    PyTorch program (.pt2), or of answers in .npz, a folder of .npy, or .json; or a function that gets a dict of inputs and returns a dict
+    of outputs with the model's names. device, precision: without a reference, the same model on this device, such as "reference", or by this
+    rule, "at-least" or "exact".
     inputs: dicts of arrays, images, numbers, texts or dicts; without them, `runs` random ones of each shape from `seed`, in `ranges`, low and high
     by name. shapes: "default", or "all" for every enumerated shape and the corners of ranges. map: names of the reference's features, by
     names of the model's. pixel_scale, pixel_bias: what pixels become where the reference takes an array for an image.
     min_snr: in dB; by default 80, 40 with float16, 20 with compressed weights. max_error: absolute. top_k: the reference's best class must be
-    among the k best.
+    among the k best. function: of the model and, where it has several, of the reference. key: of encrypted models, as for `moka.Model`.
 
-    Runs `moka verify` in a process of its own, which does not know the custom layers of this one. plugins: Python files or shared libraries
-    that register them there. key: of encrypted models, as for `moka.Model`. Raises InvalidArgumentError for arguments
-    that do not fit the model, Error for a model or reference that cannot be loaded."""
+    Custom layers and operations that this process registered work on both sides. plugins: Python files or shared libraries that register
+    others for this comparison only: `moka verify` then runs in a process of its own, which does not know those of this one. ONNX files and
+    PyTorch programs run in this process, or in the interpreter that the environment variable MOKA_PYTHON names. An exception of the
+    reference is a fault of the shape. Raises InvalidArgumentError for arguments that do not fit the model, Error for a model or reference
+    that cannot be loaded."""
+    if (reference is not None) == (device is not None or precision is not None):
+        raise _moka.InvalidArgumentError("expected either a reference (--against), or device or precision (--against-device, --against-precision)")
+    if shapes not in ("default", "all"):
+        raise _moka.InvalidArgumentError(f"shapes: expected 'default' or 'all', got {shapes!r}")
     with _checks.folder() as folder:
         path = folder.model(model)
-        options = ["--against", folder.model(reference)] if reference is not None else []
-        options += _checks.option("--against-device", device) + _checks.option("--against-precision", precision)
-        options += _checks.random_options(runs, seed, ranges, map) + folder.inputs(inputs, path, function, key is not None) + ["--shapes", shapes]
-        options += _checks.plugin_options(plugins) + ["--pixel-scale", repr(float(pixel_scale)), "--pixel-bias", repr(float(pixel_bias))]
-        options += _checks.option("--min-snr", min_snr) + _checks.option("--max-error", max_error)
-        options += _checks.option("--top-k", top_k) + _checks.option("--function", function)
-        found = _command.answer("verify", path, *options, key=key)
+        if plugins:
+            if callable(reference):
+                raise _moka.InvalidArgumentError("plugins: a function as the reference cannot run in the process that loads them")
+            options = ["--against", folder.model(reference)] if reference is not None else []
+            options += _checks.option("--against-device", device) + _checks.option("--against-precision", precision)
+            options += _checks.random_options(runs, seed, ranges, map) + folder.inputs(inputs, path, function, key is not None)
+            options += ["--shapes", shapes] + _checks.plugin_options(plugins)
+            options += ["--pixel-scale", repr(float(pixel_scale)), "--pixel-bias", repr(float(pixel_bias))]
+            options += _checks.option("--min-snr", min_snr) + _checks.option("--max-error", max_error)
+            options += _checks.option("--top-k", top_k) + _checks.option("--function", function)
+            return _of(_command.answer("verify", path, *options, key=key))
+        loaded = _checks.loaded(path, function, key)
+        if callable(reference):
+            other = _references.function(loaded, reference)
+        elif reference is not None:
+            other = _references.opened(folder.model(reference), loaded, function, key)
+        else:
+            other = _references.same_model(path, function, device, precision, key)
+        how = _moka.verify.Options()
+        how.runs, how.seed, how.all_shapes = runs, seed, shapes == "all"
+        how.map, how.ranges = dict(map or {}), _checks.number_ranges(ranges)
+        how.pixels = (float(pixel_scale), float(pixel_bias))
+        how.min_snr, how.max_error, how.top_k = min_snr, max_error, top_k or 0
+        return _of({"model": path, **json.loads(_moka.verify.verify(loaded, other, list(inputs), how))})
+
+
+def _of(found: Dict[str, Any]) -> Verification:
     return Verification(
         reference=found["reference"],
         passed=found["passed"],

@@ -35,6 +35,7 @@ NB_MODULE(_moka, m) {
   moka::python::bind_onnx_export(m);
   moka::python::bind_encryption(m);
   moka::python::bind_update_task(m);
+  moka::python::bind_verify(m);
   m.def(
       "compile_model",
       [](const std::string& path, const std::string& destination, bool strict, bool force) {

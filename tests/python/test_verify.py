@@ -3,6 +3,7 @@
 
 import json
 import math
+import os
 import pathlib
 import subprocess
 import sys
@@ -198,3 +199,100 @@ def test_a_custom_layer_and_a_key(tmp_path):
         verify.against(locked, model, key=pair.identity)
     with pytest.raises(moka.Error):
         verify.against(locked, model, plugins=[plugin])
+
+
+def thrice(folder):
+    """The path of a neural network with a custom layer."""
+    spec = build.model("neuralNetwork", {"x": build.array((4,))}, {"y": build.array((4,))}, version=4)
+    spec.neuralNetwork.layers.add(name="own", input=["x"], output=["y"]).custom = {"className": "ThriceHere"}
+    return build.Source(spec).save(str(folder / "own.mlmodel"))
+
+
+@moka.register_layer("ThriceHere")
+class ThriceHere:
+    def __init__(self, parameters):
+        pass
+
+    def output_shapes(self, shapes):
+        return shapes
+
+    def evaluate(self, inputs, outputs):
+        outputs[0][...] = 3 * inputs[0]
+
+
+def test_a_layer_of_this_process(tmp_path):
+    x = np.array([1, 2, 3, 4], np.float32)
+    np.savez(tmp_path / "answers.npz", x=x, y=3 * x)
+    path = thrice(tmp_path)
+    assert verify.against(path, tmp_path / "answers.npz").passed
+    assert verify.against(path, path, inputs=[{"x": x}]).shapes[0].outputs[0].equal
+
+
+@pytest.fixture
+def no_process(monkeypatch):
+    def refuse(*arguments, **options):
+        raise AssertionError(f"a process is started: {arguments}")
+
+    monkeypatch.delenv("MOKA_PYTHON", raising=False)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    if hasattr(os, "posix_spawn"):
+        monkeypatch.setattr(os, "posix_spawn", refuse)
+    # What starts a process outside Python finds no interpreter.
+    monkeypatch.setenv("PATH", "")
+
+
+def test_no_process_is_started(net, tmp_path, no_process):
+    assert verify.against(net, net).passed
+    assert verify.against(net, device="reference", runs=1).passed
+    assert verify.against(net, precision="exact", shapes="all").passed
+    x = np.ones((1, 64), np.float32)
+    np.savez(tmp_path / "answers.npz", x=x, y=x @ WEIGHT.T)
+    assert verify.against(net, tmp_path / "answers.npz").passed
+
+
+def test_onnx_starts_no_process(net, tmp_path, no_process):
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    path = str(tmp_path / "net.onnx")
+    moka.to_onnx(net, path)
+    assert verify.against(net, path).passed
+    (tmp_path / "damaged.onnx").write_bytes(b"no model")
+    with pytest.raises(moka.Error, match="damaged.onnx"):
+        verify.against(net, tmp_path / "damaged.onnx")
+
+
+def test_a_function_as_the_reference(net):
+    def numpy_net(inputs):
+        return {"y": inputs["x"] @ WEIGHT.T}
+
+    result = verify.against(net, numpy_net)
+    assert result.passed and result.reference == "numpy_net" and result.shapes[0].predictions == 3
+    assert not verify.against(net, lambda inputs: {"y": inputs["x"] @ WEIGHT.T + 1}).passed
+    result = verify.against(net, lambda inputs: {})
+    assert result.shapes[0].outputs[0].faults[0] == "the output is missing in a prediction"
+    [shape] = verify.against(net, lambda inputs: inputs["z"]).shapes
+    assert shape.fault == "the reference: <lambda>: KeyError: 'z'"
+    [shape] = verify.against(net, lambda inputs: {"y": "text"}).shapes
+    assert shape.fault.startswith("the reference: <lambda>: ")
+
+
+def test_a_reference_that_is_interrupted(net):
+    def interrupted(inputs):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        verify.against(net, interrupted)
+
+
+def test_flat_lists(net):
+    assert verify.against(net, net, inputs=[{"x": [0.5] * 64}, {"x": np.full(64, 0.25)}]).passed
+
+
+def test_features_of_other_names(net, tmp_path):
+    p = build.Program("ios18")
+    p.output(p.linear(x=p.input("a", build.array((1, 64))), weight=WEIGHT), "b")
+    other = p.save(str(tmp_path / "other.mlpackage"))
+    assert verify.against(net, other, map={"x": "a", "y": "b"}).passed
+    with pytest.raises(InvalidArgumentError, match="map of 'q': the model has no input or output"):
+        verify.against(net, other, map={"q": "a"})
+    with pytest.raises(InvalidArgumentError, match="map of 'x': the reference has no input 'c'; it has 'a'"):
+        verify.against(net, other, map={"x": "c"})

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "moka/error.h"
+#include "moka/model.h"
 
 namespace moka {
 
@@ -90,12 +90,13 @@ MOKA_EXPORT const char* name_of(ModelComparison::Kind kind);
 
 struct ComparisonOptions {
   std::string function_a, function_b;  ///< empty: the default functions
+  KeySource key;                       ///< as ModelConfiguration::key, for both models
 };
 
 /// Reads two models of any kind and compares a function of each. Pairs operations by what they compute and by name, so
 /// names and constants may differ. Computes only operations on constants. If a model has a part that Moka does not
-/// support, compares the fields of the two specifications instead. Throws what opening a model throws, and not_found
-/// for a function.
+/// support, compares the fields of the two specifications instead, and reads these without `key`. Throws what opening a
+/// model throws, and not_found for a function.
 MOKA_EXPORT ModelComparison compare_models(const std::string& a, const std::string& b,
                                            const ComparisonOptions& options = {});
 

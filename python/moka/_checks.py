@@ -92,6 +92,14 @@ def configured(
     return c
 
 
+def function_of_other(path: str, function: Optional[str], key: Optional[_keys.Key]) -> str:
+    """The function of the other model: the same, or "" if it has only one."""
+    if not function:
+        return ""
+    described = _moka.Model.describe(path) if key is None else loaded(path, None, key).description
+    return function if len(described.functions) > 1 else ""
+
+
 def loaded(path: str, function: Optional[str], key: Optional[_keys.Key]) -> "_moka.Model":
     return _moka.Model.load(path, configured(function, key))
 

@@ -25,7 +25,13 @@ def opened(path: str, model: "_moka.Model", function: Optional[str], key: Option
     """A model, a program of another framework or a recording, by the path's ending."""
     if path.lower().endswith((".onnx", ".pt2")) and not os.environ.get("MOKA_PYTHON"):
         return _program(path, {feature.name for feature in model.function.inputs})
-    return _moka.verify.open_reference(path, model, _checks.configured(function, key))
+    if key is None or not function:
+        return _moka.verify.open_reference(path, model, _checks.configured(function, key), "")
+    try:
+        other = _checks.function_of_other(path, function, key)
+    except _moka.Error:  # not a model, or one that the next line refuses too
+        other = ""
+    return _moka.verify.open_reference(path, model, _checks.configured(None, key), other)
 
 
 def _program(path: str, names: "set[str]") -> "_moka.verify.Reference":

@@ -12,6 +12,7 @@
         print(values.first.operation, values.first.difference)
 """
 
+import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -94,7 +95,7 @@ def structure(a: Editable, b: Editable, *, function_a: str = "", function_b: str
     a, b: paths of models of any kind, `moka.build.Source`s or messages. function_a, function_b: the default functions if empty.
     Raises what opening a model raises, and NotFoundError for a function."""
     with _checks.folder() as folder:
-        return _moka.diff.compare_models(folder.model(a), folder.model(b), function_a, function_b)
+        return _moka.diff.compare_models(folder.model(a), folder.model(b), function_a, function_b, _moka.ModelConfiguration())
 
 
 def values(
@@ -124,17 +125,41 @@ def values(
     tolerance: the largest difference of a value, relative to its greatest magnitude; by default what rounding and compression explain.
     optimized: compares the optimized programs, in which operations are fused. function, other_function: of a and b.
 
-    Runs `moka diff` in a process of its own, which does not know the custom layers of this one. plugins: Python files or shared libraries
-    that register them there. key: of encrypted models, as for `moka.Model`. Raises InvalidArgumentError for arguments
-    that do not fit the models, Error for a model that cannot be loaded."""
+    Custom layers and operations that this process registered work on both sides. plugins: Python files or shared libraries that register
+    others for this comparison only: `moka diff` then runs in a process of its own, which does not know those of this one. key: of encrypted
+    models, as for `moka.Model`. Raises InvalidArgumentError for arguments that do not fit the models, Error for a model that cannot be
+    loaded."""
+    if b is None and device is None and precision is None and other_function is None:
+        raise _moka.InvalidArgumentError("expected another model, or device, precision or other_function for the same one")
+    if tolerance is not None and not tolerance >= 0:
+        raise _moka.InvalidArgumentError(f"tolerance: expected a number of at least 0, got {tolerance!r}")
     with _checks.folder() as folder:
         models = [folder.model(a)] + ([] if b is None else [folder.model(b)])
-        options = _checks.option("--against-device", device) + _checks.option("--against-precision", precision)
-        options += _checks.random_options(runs, seed, ranges, map) + folder.inputs(inputs, models[0], function, key is not None)
-        options += _checks.plugin_options(plugins) + ["--pixel-scale", repr(float(pixel_scale)), "--pixel-bias", repr(float(pixel_bias))]
-        options += _checks.option("--tolerance", tolerance) + _checks.option("--function", function)
-        options += _checks.option("--against-function", other_function) + (["--optimized"] if optimized else [])
-        found = _command.answer("diff", *models, *options, key=key)["values"]
+        if plugins:
+            options = _checks.option("--against-device", device) + _checks.option("--against-precision", precision)
+            options += _checks.random_options(runs, seed, ranges, map) + folder.inputs(inputs, models[0], function, key is not None)
+            options += _checks.plugin_options(plugins) + ["--pixel-scale", repr(float(pixel_scale)), "--pixel-bias", repr(float(pixel_bias))]
+            options += _checks.option("--tolerance", tolerance) + _checks.option("--function", function)
+            options += _checks.option("--against-function", other_function) + (["--optimized"] if optimized else [])
+            return _of(_command.answer("diff", *models, *options, key=key)["values"])
+        has_structure = b is not None or other_function is not None
+        ours = _checks.configured(function, key)
+        wanted = other_function or (_checks.function_of_other(models[-1], function, key) if b is not None else function)
+        theirs = _checks.configured(wanted, key, device, precision)
+        found = _moka.diff.compare_models(models[0], models[-1], ours.function_name, theirs.function_name, ours)
+        if found.fault:
+            raise _moka.UnsupportedError(found.fault)
+        # Every operation is computed, so that each value of one model has one in the other.
+        ours.optimize = theirs.optimize = optimized or not has_structure
+        how = _moka.diff.Options()
+        how.runs, how.seed, how.tolerance, how.same_names = runs, seed, tolerance, not has_structure
+        how.map, how.ranges = dict(map or {}), _checks.number_ranges(ranges)
+        how.pixels = (float(pixel_scale), float(pixel_bias))
+        one, two = _moka.Model.load(models[0], ours), _moka.Model.load(models[-1], theirs)
+        return _of(json.loads(_moka.diff.values(one, two, found, list(inputs), how)))
+
+
+def _of(found: Dict[str, Any]) -> ValueDiff:
     listed = {name: [ComparedValue._of(one) for one in found.get(name, [])] for name in ("origins", "trail")}
     return ValueDiff(
         same=found["same"],

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "check/diff.h"
+
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -8,6 +11,8 @@
 #include "bindings.h"
 #include "interpreter.h"
 #include "moka/comparison.h"
+#include "moka/difference.h"
+#include "values.h"
 
 namespace nb = nanobind;
 
@@ -88,10 +93,43 @@ void bind_diff(nb::module_& m) {
       .def_prop_ro("same", &ModelComparison::same);
   module.def(
       "compare_models",
-      [](const std::string& a, const std::string& b, const std::string& function_a, const std::string& function_b) {
-        return compare_models(a, b, {function_a, function_b});
+      [](const std::string& a, const std::string& b, const std::string& function_a, const std::string& function_b,
+         const ModelConfiguration& c) {
+        return compare_models(a, b, {function_a, function_b, c.key});
       },
-      nb::call_guard<Unlocked>());
+      nb::arg("a"), nb::arg("b"), nb::arg("function_a"), nb::arg("function_b"), nb::arg("configuration"),
+      nb::call_guard<Unlocked>(), "configuration: has the key of encrypted models.");
+  nb::class_<DiffOptions>(module, "Options")
+      .def(nb::init<>())
+      .def_rw("runs", &DiffOptions::runs)
+      .def_rw("seed", &DiffOptions::seed)
+      .def_prop_rw(
+          "map", [](const DiffOptions& o) { return o.map; },
+          [](DiffOptions& o, const std::map<std::string, std::string>& map) {
+            o.map = {map.begin(), map.end()};
+          })
+      .def_rw("ranges", &DiffOptions::ranges)
+      .def_prop_rw(
+          "pixels", [](const DiffOptions& o) { return std::pair(o.pixels.scale, o.pixels.bias); },
+          [](DiffOptions& o, std::pair<double, double> p) {
+            o.pixels = {p.first, p.second};
+          })
+      .def_rw("tolerance", &DiffOptions::tolerance, nb::arg().none())
+      .def_rw("same_names", &DiffOptions::same_names);
+  module.def(
+      "values",
+      [](const Model& a, const Model& b, const ModelComparison& structure, const List& inputs, const DiffOptions& how) {
+        Borrowed borrowed;
+        DiffOptions options = how;
+        options.inputs = to_rows(inputs, a, borrowed);
+        const Unlocked unlocked;
+        cli::Diff diff;
+        diff.structure = structure;
+        diff.values = diff_values(a, b, structure, options);
+        return cli::rendered(cli::to_json(diff)["values"]);
+      },
+      nb::arg("a"), nb::arg("b"), nb::arg("structure"), nb::arg("inputs"), nb::arg("options"), nb::call_guard<Call>(),
+      "The values side by side as JSON, as the command line prints them.");
 }
 
 }  // namespace moka::python

@@ -67,6 +67,9 @@ Features to_features(nb::handle dict, const std::vector<FeatureDescription>& des
                      const Reading* reading = nullptr, Features names = {});
 /// Gives arrays and pictures memory of their own, so that they outlive a Borrowed.
 void copy_borrowed(Features& features);
+/// The inputs of several predictions, whose arrays have the described shape and type of floats where they fit. Raises
+/// InvalidArgumentError for names that the model does not have.
+std::vector<Features> to_rows(const List& rows, const Model& model, Borrowed& borrowed);
 /// The columns of a table: arrays with an axis of rows, or lists of strings. Omits None.
 Features to_columns(nb::handle dict, const std::vector<FeatureDescription>& described, Borrowed& borrowed);
 /// Converts output backings: arrays to write to.

@@ -117,27 +117,6 @@ FeatureValue in_described_shape(const FeatureDescription& f, const MultiArray& a
   return MultiArray(owner->data(), owner->type(), *shape, {}, owner);
 }
 
-/// Rows of inputs, which borrow memory of Python's objects.
-std::vector<Features> rows_of(const List& rows, const Model& model, Borrowed& borrowed) {
-  const std::vector<FeatureDescription>& inputs = model.function().inputs;
-  const Reading reading;
-  std::vector<Features> out;
-  for (nb::handle row : rows) {
-    Features& features = out.emplace_back(to_features(row, inputs, borrowed, &reading));
-    for (auto& [name, value] : features) {
-      const auto at =
-          std::find_if(inputs.begin(), inputs.end(), [&name = name](const auto& f) { return f.name == name; });
-      if (at == inputs.end()) {
-        std::string known;
-        for (const auto& f : inputs) known += (known.empty() ? "" : ", ") + f.name;
-        raise(ErrorKind::invalid_argument, "the model has no input '" + name + "'; it takes " + known);
-      }
-      if (const auto* array = std::get_if<MultiArray>(&value)) value = in_described_shape(*at, *array);
-    }
-  }
-  return out;
-}
-
 NamePairs pairs_of(const std::map<std::string, std::string>& map) { return {map.begin(), map.end()}; }
 
 void bind_options(nb::module_& m) {
@@ -162,6 +141,26 @@ void bind_options(nb::module_& m) {
 
 }  // namespace
 
+std::vector<Features> to_rows(const List& rows, const Model& model, Borrowed& borrowed) {
+  const std::vector<FeatureDescription>& inputs = model.function().inputs;
+  const Reading reading;
+  std::vector<Features> out;
+  for (nb::handle row : rows) {
+    Features& features = out.emplace_back(to_features(row, inputs, borrowed, &reading));
+    for (auto& [name, value] : features) {
+      const auto at =
+          std::find_if(inputs.begin(), inputs.end(), [&name = name](const auto& f) { return f.name == name; });
+      if (at == inputs.end()) {
+        std::string known;
+        for (const auto& f : inputs) known += (known.empty() ? "" : ", ") + f.name;
+        raise(ErrorKind::invalid_argument, "the model has no input '" + name + "'; it takes " + known);
+      }
+      if (const auto* array = std::get_if<MultiArray>(&value)) value = in_described_shape(*at, *array);
+    }
+  }
+  return out;
+}
+
 void bind_verify(nb::module_& m) {
   nb::module_ module = m.def_submodule("verify", "What moka.verify is made of.");
   bind_options(module);
@@ -173,11 +172,12 @@ void bind_verify(nb::module_& m) {
       nb::arg("model"), nb::arg("name"), nb::call_guard<Call>());
   module.def(
       "open_reference",
-      [](const std::string& path, const Model& model, const ModelConfiguration& c) {
-        return opening([&] { return Held{cli::open_reference(path, model.function(), c, {})}; });
+      [](const std::string& path, const Model& model, const ModelConfiguration& c, const std::string& function) {
+        return opening([&] { return Held{cli::open_reference(path, model.function(), c, function)}; });
       },
-      nb::arg("path"), nb::arg("model"), nb::arg("configuration"), nb::call_guard<Call>(),
-      "A model or a recording. ONNX files and PyTorch programs run in a process of their own.");
+      nb::arg("path"), nb::arg("model"), nb::arg("configuration"), nb::arg("function"), nb::call_guard<Call>(),
+      "A model or a recording. function: of the model; empty: that of the configuration if it has several. ONNX files "
+      "and PyTorch programs run in a process of their own.");
   module.def(
       "reference_of_arrays",
       [](std::string name, const std::vector<ArrayInterface>& inputs, const std::vector<ArrayInterface>& outputs,
@@ -205,7 +205,7 @@ void bind_verify(nb::module_& m) {
       [](const Model& model, const Held& reference, const List& inputs, const VerifyOptions& how) {
         Borrowed borrowed;
         VerifyOptions options = how;
-        options.inputs = rows_of(inputs, model, borrowed);
+        options.inputs = to_rows(inputs, model, borrowed);
         std::string text;
         {
           const Unlocked unlocked;

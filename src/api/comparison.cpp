@@ -20,12 +20,18 @@ struct Opened {
   const FunctionDescription* features = nullptr;
 };
 
-Opened open(const std::string& path, const std::string& wanted) {
-  format::ModelFile file = api::unwrap(format::open_model(path, {nullptr, false, api::key_source(nullptr)}));
+/// The description of a model that cannot be imported.
+ModelDescription described(const format::ModelFile& file) {
+  std::vector<std::string> faults;
+  return api::to_public(import::outline_description(file, faults));
+}
+
+Opened open(const std::string& path, const std::string& wanted, const KeySource& key) {
+  format::ModelFile file = api::unwrap(format::open_model(path, {nullptr, false, api::key_source(key)}));
   Result<import::ImportedModel> model = import::import_model(file, {});
   if (!model.ok() && model.error().code() != ErrorCode::unsupported) api::raise(model.error());
   Opened out{std::move(file), std::move(model), {}};
-  out.description = out.model.ok() ? api::to_public(out.model->description) : Model::describe(path);
+  out.description = out.model.ok() ? api::to_public(out.model->description) : described(out.file);
   const std::string& name = wanted.empty() ? out.description.default_function : wanted;
   for (const FunctionDescription& f : out.description.functions)
     if (f.name == name) out.features = &f;
@@ -113,7 +119,7 @@ const char* name_of(ModelComparison::Kind kind) {
 }
 
 ModelComparison compare_models(const std::string& a, const std::string& b, const ComparisonOptions& options) {
-  const Opened first = open(a, options.function_a), second = open(b, options.function_b);
+  const Opened first = open(a, options.function_a, options.key), second = open(b, options.function_b, options.key);
   ModelComparison out;
   if (first.function != nullptr && second.function != nullptr) {
     out = diff::compare(*first.function, *second.function);

@@ -2,6 +2,8 @@
 """moka.diff: what differs in operations, weights and values."""
 
 import math
+import os
+import subprocess
 
 import numpy as np
 import pytest
@@ -82,11 +84,11 @@ def test_mistakes(tmp_path):
         diff.values(a, str(tmp_path / "absent.mlpackage"))
 
 
-def custom(path, alpha, label="dog", weights=()):
+def custom(path, alpha, label="dog", weights=(), class_name="Mine"):
     features = [{"x": build.array((4,))}, {"y": build.array((4,))}]
     spec = build.model("neuralNetwork", *features, version=4, shortDescription=label)
     layer = spec.neuralNetwork.layers.add(name="own", input=["x"], output=["y"])
-    layer.custom = {"className": "Mine", "parameters": {"alpha": {"doubleValue": alpha}}}
+    layer.custom = {"className": class_name, "parameters": {"alpha": {"doubleValue": alpha}}}
     for values in weights:
         layer.custom.weights.add(**({"rawValue": values} if isinstance(values, bytes) else {"floatValue": values}))
     return build.Source(spec).save(str(path))
@@ -114,3 +116,52 @@ def test_labels(tmp_path):
     found = diff.structure(*made)
     assert not found.same and [d.parameter for d in found.differences] == ["classes"]
     assert [(f.what, f.first, f.second) for f in found.interface] == [("class label 7", "a", "b")]
+
+
+@moka.register_layer("TimesAlpha")
+class TimesAlpha:
+    def __init__(self, parameters):
+        self.alpha = np.float32(parameters["alpha"])
+
+    def output_shapes(self, shapes):
+        return shapes
+
+    def evaluate(self, inputs, outputs):
+        outputs[0][...] = self.alpha * inputs[0]
+
+
+def test_a_layer_of_this_process(tmp_path, monkeypatch):
+    def refuse(*arguments, **options):
+        raise AssertionError(f"a process is started: {arguments}")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    monkeypatch.setattr(os, "posix_spawn", refuse)
+    a, b = (custom(tmp_path / f"{alpha}.mlmodel", alpha, class_name="TimesAlpha") for alpha in (0.5, 0.25))
+    inputs = [{"x": np.array([1, -8, 2, 4], np.float32)}]
+    assert diff.values(a, a, inputs=inputs).same
+    values = diff.values(a, b, inputs=inputs)
+    assert values.first.operation == "own" and values.first.difference == 2
+    with pytest.raises(moka.UnsupportedError, match="'Mine'"):
+        diff.values(custom(tmp_path / "mine.mlmodel", 1), a)
+
+
+def test_encrypted_models(tmp_path):
+    a, b = net(tmp_path / "a.mlpackage"), net(tmp_path / "b.mlpackage", scale=3.0)
+    pair = moka.encryption.generate_key_pair()
+    for path in (a, b):
+        moka.encryption.encrypt_model(path, path + ".age", recipients=[pair.recipient])
+    assert diff.values(a, a + ".age", key=pair.identity).same
+    assert diff.values(a + ".age", b + ".age", key=pair.identity).first.operation == "scaled"
+    assert not diff.values(a + ".age", b + ".age", key=pair.identity, function="main").same
+    with pytest.raises(moka.Error, match="key|identity"):
+        diff.values(a + ".age", b)
+
+
+def test_arguments_that_do_not_fit(tmp_path):
+    a = net(tmp_path / "a.mlpackage")
+    with pytest.raises(InvalidArgumentError, match="tolerance: expected a number of at least 0"):
+        diff.values(a, a, tolerance=-1)
+    with pytest.raises(InvalidArgumentError, match="range of 'z': the model has no array input of that name; it takes 'x'"):
+        diff.values(a, a, ranges={"z": (0, 1)})
+    with pytest.raises(InvalidArgumentError, match="precision: expected"):
+        diff.values(a, precision="some")

@@ -141,7 +141,10 @@ def values(
             options += _checks.plugin_options(plugins) + ["--pixel-scale", repr(float(pixel_scale)), "--pixel-bias", repr(float(pixel_bias))]
             options += _checks.option("--tolerance", tolerance) + _checks.option("--function", function)
             options += _checks.option("--against-function", other_function) + (["--optimized"] if optimized else [])
-            return _of(_command.answer("diff", *models, *options, key=key)["values"])
+            facts = _command.answer("diff", *models, *options, key=key)
+            if "values" not in facts:
+                raise _moka.UnsupportedError(facts["structure"]["fault"])
+            return _of(facts["values"])
         has_structure = b is not None or other_function is not None
         ours = _checks.configured(function, key)
         wanted = other_function or (_checks.function_of_other(models[-1], function, key) if b is not None else function)

@@ -145,6 +145,18 @@ def test_a_layer_of_this_process(tmp_path, monkeypatch):
         diff.values(custom(tmp_path / "mine.mlmodel", 1), a)
 
 
+def test_a_layer_of_a_plugin(tmp_path):
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "import moka\n\n@moka.register_layer('Mine')\nclass Mine:\n    def __init__(self, parameters):\n        pass\n"
+        "    def output_shapes(self, shapes):\n        return shapes\n    def evaluate(self, inputs, outputs):\n        outputs[0][...] = inputs[0]\n"
+    )
+    a, other = custom(tmp_path / "a.mlmodel", 1), custom(tmp_path / "b.mlmodel", 1, class_name="TimesAlpha")
+    assert diff.values(a, a, plugins=[plugin]).same
+    with pytest.raises(moka.UnsupportedError, match="'TimesAlpha'"):  # that process does not have the layer of this one
+        diff.values(a, other, plugins=[plugin])
+
+
 def test_encrypted_models(tmp_path):
     a, b = net(tmp_path / "a.mlpackage"), net(tmp_path / "b.mlpackage", scale=3.0)
     pair = moka.encryption.generate_key_pair()

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/watch.h"
 #include "kernel/parallel.h"
 #include "trace/trace.h"
 
@@ -51,6 +52,8 @@ void LatePreparation::finish() {
 void LatePreparation::prepare(size_t bytes, double seconds) {
   if (is_done()) return;
   std::atomic<size_t> begun{0};
+  const Watch* const watch = Watch::current();
+  const auto is_stopped = [&] { return watch != nullptr && !watch->stop().check().ok(); };
   const trace::Span span(trace::Lane::activity, "prepare kernels");
   const auto start = Clock::now();
   kernel::parallel_for(options_.threads, options_.threads, [&](int64_t, int) {
@@ -61,7 +64,7 @@ void LatePreparation::prepare(size_t bytes, double seconds) {
       begun += weights.bytes();
       // The first prediction has read these pages, so packing reads the mapping instead of the file.
       if (prepare_kernel(all_[i], options_, nullptr).ok()) drop_pages(weights.data(), weights.bytes());
-    } while (begun < bytes && seconds_since(start) < seconds);
+    } while (begun < bytes && seconds_since(start) < seconds && !is_stopped());
   });
   if (next_.load() < all_.size()) return;
   all_.clear();

@@ -92,7 +92,7 @@ struct ComputeConfiguration {
   int64_t loop_limit = 1'000'000;  ///< iterations of one loop before the prediction fails
 };
 
-/// What a model may take of memory, and what it keeps for later.
+/// Limits on a model's memory, and what it keeps there for later predictions and loads.
 struct MemoryConfiguration {
   /// Limit in bytes on what a model can make Moka allocate, not counting weights in mapped files and what another model
   /// of the same file has packed; 0: no limit.
@@ -284,8 +284,9 @@ class MOKA_EXPORT Model {
   /// processors. Predictions with the same state run one after another. What arrays and images borrow, and `remarks`,
   /// must live until the result is there. A stop also ends the waiting. Dropping the future does not wait.
   std::future<Features> predict_async(Features inputs, const PredictionOptions& options = {}) const;
-  /// The same with a function that receives the result, or an Exception and then no outputs. It is called once, on the
-  /// thread that computed, or on this one if nothing can be queued, and must not throw.
+  /// The same with a function that receives the outputs, or an exception and no outputs. It is called once, on a thread
+  /// of the library. If the system starts no thread, or the process ends, this call calls it before it returns. It must
+  /// not throw.
   void predict_async(Features inputs, const PredictionOptions& options,
                      std::function<void(Features outputs, std::exception_ptr failure)> done) const;
   /// Predicts every row of a table. `columns` has a value for each input: an array whose first axis counts the rows

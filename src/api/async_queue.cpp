@@ -8,6 +8,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -30,23 +31,23 @@ struct AsyncQueue::Impl {
   size_t idle = 0;
   bool is_watched = false, is_ending = false;
 
-  /// The first work that may run now; with its key taken.
-  std::list<Work> next() {
-    std::list<Work> out;
+  /// The first work that may run now, with its key taken; nullopt: there is none.
+  std::optional<Work> next() {
     const auto it = std::find_if(waiting.begin(), waiting.end(), [&](const Work& w) {
       return w.key == nullptr || std::find(keys.begin(), keys.end(), w.key) == keys.end();
     });
-    if (it == waiting.end()) return out;
+    if (it == waiting.end()) return std::nullopt;
     if (it->key != nullptr) keys.push_back(it->key);
-    out.splice(out.begin(), waiting, it);
+    std::optional<Work> out = std::move(*it);
+    waiting.erase(it);
     return out;
   }
 
   void work() {
     std::unique_lock lock(mutex);
     for (;;) {
-      std::list<Work> one = next();
-      if (one.empty()) {
+      std::optional<Work> one = next();
+      if (!one) {
         if (is_ending) break;
         idle++;
         const bool is_idle = changed.wait_for(lock, kIdleTime) == std::cv_status::timeout;
@@ -54,10 +55,10 @@ struct AsyncQueue::Impl {
         if (is_idle && waiting.empty()) break;
         continue;
       }
-      const void* key = one.front().key;
+      const void* key = one->key;
       lock.unlock();
-      one.front().run(one.front().stop.check());
-      one.clear();
+      one->run(one->stop.check());
+      one.reset();
       lock.lock();
       if (key != nullptr) {
         keys.erase(std::find(keys.begin(), keys.end(), key));
@@ -162,11 +163,21 @@ void AsyncQueue::push(Work work) {
           refused = fail(ErrorCode::out_of_budget, "the system starts no thread");
         }
       }
-      q.changed.notify_one();
+      q.changed.notify_all();  // the thread that watches waits for the same
     }
   }
   for (std::thread& t : ended) t.join();
   if (!refused.ok()) work.run(std::move(refused));
+}
+
+void queue_prediction(PredictionOptions options, std::function<void(Status, const PredictionOptions&)> run) {
+  const auto state = options.state == nullptr ? nullptr : std::make_shared<State>(*options.state);
+  options.state = state.get();
+  Stop stop(options.stop, options.deadline);
+  const void* key = state == nullptr ? nullptr : &state->impl();
+  AsyncQueue::shared().push(
+      {[options = std::move(options), state, run = std::move(run)](Status status) { run(std::move(status), options); },
+       std::move(stop), key});
 }
 
 }  // namespace moka::api

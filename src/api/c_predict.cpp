@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <memory>
-
 #include "api/async_queue.h"
 #include "api/c_support.h"
+#include "api/internal.h"
 
 using moka::api::guarded;
 using moka::api::need;
@@ -82,19 +81,16 @@ moka_status moka_model_predict_async(const moka_model* model, const moka_feature
     const moka_features& in = need(inputs, "inputs");
     moka_features& out = outputs_beside(in, outputs);
     if (done == nullptr) wrong("argument 'done': expected a function, got NULL");
-    moka::PredictionOptions with = prediction_options_of(options);
-    const auto state = with.state == nullptr ? nullptr : std::make_shared<moka::State>(*with.state);
-    with.state = state.get();
-    auto run = [m, values = in.values, &out, with, state, done, context](moka::Status status) {
-      const moka_status result = guarded([&] {
-        moka::api::unwrap(std::move(status));
-        out.views.clear();
-        m.predict(values, out.values, with);
-      });
-      done(context, result, result == MOKA_OK ? nullptr : moka_last_error());
-    };
-    const void* key = state == nullptr ? nullptr : &state->impl();
-    moka::api::AsyncQueue::shared().push({std::move(run), moka::Stop(with.stop, with.deadline), key});
+    moka::api::queue_prediction(
+        prediction_options_of(options),
+        [m, values = in.values, &out, done, context](moka::Status status, const moka::PredictionOptions& with) {
+          const moka_status result = guarded([&] {
+            moka::api::unwrap(std::move(status));
+            out.views.clear();
+            m.predict(values, out.values, with);
+          });
+          done(context, result, result == MOKA_OK ? nullptr : moka_last_error());
+        });
   });
 }
 

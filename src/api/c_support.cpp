@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
+
+#include "api/caught.h"
 
 using moka::ErrorKind;
 using moka::Exception;
@@ -27,17 +28,8 @@ moka_status failed(moka_status status, const char* message) noexcept {
 namespace moka::api {
 
 moka_status caught() noexcept {
-  try {
-    throw;
-  } catch (const Exception& e) {
-    return failed(static_cast<moka_status>(e.kind()), e.what());
-  } catch (const std::bad_alloc&) {
-    return failed(MOKA_OUT_OF_BUDGET, "no memory is left");
-  } catch (const std::exception& e) {
-    return failed(MOKA_INTERNAL, e.what());
-  } catch (...) {
-    return failed(MOKA_INTERNAL, "an exception of unknown type");
-  }
+  return tell_caught(
+      [](ErrorKind kind, const char* message) { return failed(static_cast<moka_status>(kind), message); });
 }
 
 void wrong(const std::string& message) { throw Exception(ErrorKind::invalid_argument, message); }

@@ -124,16 +124,23 @@ To enumerator(int value, int count, const char* what) {
   return static_cast<To>(value);
 }
 
+/// The size of a struct whose first member the caller set to it: that of the struct in this version of the header or in
+/// an older one. Throws invalid_argument.
+template <class Struct>
+size_t size_of_struct(const Struct& of, const char* what) {
+  const size_t size = of.struct_size;
+  if (size <= sizeof(size_t) || size > sizeof(Struct) || size % alignof(Struct) != 0)
+    wrong(cat(what, ": expected struct_size ", sizeof(Struct), ", got ", size));
+  return size;
+}
+
 /// What the caller gave of a struct of options whose first member is its size, with defaults for members that the
 /// caller's version of the header does not have. Null gives the defaults. Throws invalid_argument (the size).
 template <class Options>
 Options options_from(const Options* given, const Options& defaults, const char* what) {
   Options out = defaults;
   if (given == nullptr) return out;
-  const size_t size = given->struct_size;
-  if (size <= sizeof(size_t) || size > sizeof(Options) || size % alignof(Options) != 0)
-    wrong(cat(what, ": expected struct_size ", sizeof(Options), ", got ", size));
-  std::memcpy(&out, given, size);
+  std::memcpy(&out, given, size_of_struct(*given, what));
   out.struct_size = sizeof(Options);
   return out;
 }
@@ -154,9 +161,7 @@ moka_model* handle_of(Model model);
 /// Throws invalid_argument (the size).
 template <class Struct>
 void give(Struct* to, Struct from, const char* argument) {
-  const size_t size = need(to, argument).struct_size;
-  if (size <= sizeof(size_t) || size > sizeof(Struct) || size % alignof(Struct) != 0)
-    wrong(cat(argument, ": expected struct_size ", sizeof(Struct), ", got ", size));
+  const size_t size = size_of_struct(need(to, argument), argument);
   from.struct_size = size;
   std::memcpy(to, &from, size);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/build.h"
+#include "api/caught.h"
 #include "api/internal.h"
 #include "api/program_impl.h"
 #include "base/clock.h"
@@ -96,14 +97,8 @@ Model Model::load(const std::string& path, const ModelConfiguration& configurati
 Expected<Model> Model::try_load(const std::string& path, const ModelConfiguration& configuration) noexcept {
   try {
     return load(path, configuration);
-  } catch (const Exception& e) {
-    return Failure{e.kind(), e.what()};
-  } catch (const std::bad_alloc&) {
-    return Failure{ErrorKind::out_of_budget, "no memory is left"};
-  } catch (const std::exception& e) {
-    return Failure{ErrorKind::internal, e.what()};
   } catch (...) {
-    return Failure{ErrorKind::internal, "an exception of unknown type"};
+    return api::tell_caught([](ErrorKind kind, const char* message) { return Failure{kind, message}; });
   }
 }
 

@@ -312,24 +312,20 @@ std::future<Features> Model::predict_async(Features inputs, const PredictionOpti
 
 void Model::predict_async(Features inputs, const PredictionOptions& options,
                           std::function<void(Features, std::exception_ptr)> done) const {
-  const auto state = options.state == nullptr ? std::nullopt : std::optional<State>(*options.state);
-  auto predict = [model = *this, inputs = std::move(inputs), options = PredictionOptions(options),
-                  state = std::optional<State>(state), done = std::move(done)](Status status) mutable {
+  api::queue_prediction(options, [model = *this, inputs = std::move(inputs), done = std::move(done)](
+                                     Status status, const PredictionOptions& with) mutable {
     Features outputs;
     std::exception_ptr failure;
     try {
       api::unwrap(std::move(status));
-      if (state) options.state = &*state;
-      model.predict(inputs, outputs, options);
+      model.predict(inputs, outputs, with);
     } catch (...) {
       failure = std::current_exception();
       outputs = {};
     }
     inputs = {};
     done(std::move(outputs), std::move(failure));
-  };
-  const void* key = state ? &state->impl() : nullptr;
-  api::AsyncQueue::shared().push({std::move(predict), Stop(options.stop, options.deadline), key});
+  });
 }
 
 State Model::new_state() const {

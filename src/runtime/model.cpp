@@ -315,9 +315,11 @@ Result<std::unique_ptr<Session>> Model::acquire_for(const Setting& setting, cons
     if (is_full && DeviceSessions::shared().drop_idle()) continue;
     Error error = std::move(frame).error();
     if (is_full && !runs_here) {
-      const Result<bool> has_ended = admission.wait_for_end(ended, request.stop);
-      if (has_ended.ok() && *has_ended) continue;
-      if (!has_ended.ok()) error = fail(has_ended.error().code(), has_ended.error().message());
+      Result<bool> has_ended = admission.wait_for_end(ended, request.stop);
+      if (!has_ended.ok())
+        error = std::move(has_ended).error();
+      else if (*has_ended)
+        continue;
     }
     sessions_.give_up(*plan);
     return error;

@@ -124,7 +124,7 @@ const Session::Placed* find_placed(const Session& s, size_t output) {
 
 Status Model::compute(const PredictionRequest& request, BoundStates& states, Session& s) const {
   const bool may_replay = may_replay_on(s);
-  s.frame->set_saves_states(request.stop != nullptr && s.frame->has_straight_steps());
+  s.frame->set_saves_states(request.stop != nullptr && !function().states.empty() && s.frame->has_straight_steps());
   for (size_t i = 0; i < request.inputs.size(); i++) {
     const std::string& name = feature(i).name;
     if (StateValue* const* state = std::get_if<StateValue*>(&request.inputs[i]))

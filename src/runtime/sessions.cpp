@@ -36,20 +36,21 @@ Result<std::unique_ptr<Session>> SessionPool::take(const plan::Plan& plan, const
   std::unique_ptr<Session> session;
   Sessions dropped;
   std::unique_lock lock(mutex_);
-  for (;;) {
-    const auto found =
-        std::find_if(idle_.rbegin(), idle_.rend(), [&](const auto& s) { return s->plan.get() == &plan; });
-    if (found != idle_.rend()) {
-      session = std::move(*found);
-      idle_.erase(std::next(found).base());
-      idle_bytes_ -= session->counted;
-      break;
-    }
-    if (used_here > 0 || used_ < static_cast<size_t>(processors()) || used_bytes_ + needed <= limit_) break;
+  auto found = idle_.rend();
+  const auto may_go_on = [&] {
+    found = std::find_if(idle_.rbegin(), idle_.rend(), [&](const auto& s) { return s->plan.get() == &plan; });
+    return found != idle_.rend() || used_here > 0 || used_ < static_cast<size_t>(processors()) ||
+           used_bytes_ + needed <= limit_;
+  };
+  if (!may_go_on()) {
     const trace::Span span(trace::Lane::activity, "wait for memory");
     const trace::Counted waits(trace::Counter::queue);
-    bool is_first = true;
-    MOKA_TRY(wait(released_, lock, stop, [&] { return !std::exchange(is_first, false); }));
+    MOKA_TRY(wait(released_, lock, stop, may_go_on));
+  }
+  if (found != idle_.rend()) {
+    session = std::move(*found);
+    idle_.erase(std::next(found).base());
+    idle_bytes_ -= session->counted;
   }
   used_++;
   used_here++;

@@ -14,7 +14,7 @@ class StateUndo {
   void clear();
   /// Saves the whole state, once.
   void save(const ir::TensorView& state);
-  /// Saves what a call of slice_update is about to write over `state`, its x.
+  /// Saves the slice of `state` that a call of slice_update, which reads it as x, is about to overwrite.
   void save_slice(const ir::OpCall& call, const ir::TensorView& state);
   /// Puts everything back.
   void restore();

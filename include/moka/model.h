@@ -342,6 +342,14 @@ class MOKA_EXPORT Model {
   std::shared_ptr<const Impl> impl_;
 };
 
+/// Queues work of the caller among asynchronous predictions, such as decoding a picture and predicting with it. `work`
+/// is called once with these options on a thread of the library, or before this returns if the system starts no thread
+/// or the process ends. Work with the same state runs one after another. `refusal`: why it must not predict (cancelled,
+/// deadline_exceeded while it waited, out_of_budget); null: it may. It must not throw.
+MOKA_EXPORT void queue_prediction(
+    const PredictionOptions& options,
+    std::function<void(const PredictionOptions& options, std::exception_ptr refusal)> work);
+
 /// Sets the function that receives warnings, for example that a cache cannot be used. Each text is reported once, on
 /// the thread that loads or predicts. Without a handler, warnings go to standard error.
 MOKA_EXPORT void set_warning_handler(std::function<void(const std::string& text)> handler);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions of a loaded model: its description, predictions, and how they run."""
 
-import os
+import functools
 import time
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
@@ -188,11 +188,17 @@ class Predictor:
     def predict_future(
         self, inputs: Mapping[str, Any], **options: Any
     ) -> "concurrent.futures.Future[Dict[str, Any]]":
-        """Starts a prediction on another thread and returns its Future. Options are those of predict; a timeout counts
-        from this call. Cancelling the Future helps only before the prediction begins: a cancellation ends it later, too."""
+        """Queues a prediction, which a thread of the library makes, and returns its Future. Options are those of predict; a
+        timeout counts from this call and also ends the waiting. Predictions with the same state run one after another.
+        Cancelling the Future helps only before the prediction begins: a cancellation ends it later, too."""
+        from concurrent.futures import Future  # slow to import, and most programs do not need it
+
         if options.get("timeout") is not None:
             options["timeout"] = _Deadline(options["timeout"])
-        return _executor().submit(self.predict, inputs, **options)
+        limits = limits_of(options.get("timeout"), options.get("cancellation"))
+        future: "concurrent.futures.Future[Dict[str, Any]]" = Future()
+        _moka.queue_work(functools.partial(_run, future, self.predict, inputs, options), options.get("state"), limits)
+        return future
 
     def predict_stream(
         self, inputs: Iterable[Mapping[str, Any]], *, ahead: int = 4, **options: Any
@@ -306,16 +312,20 @@ def _wanted(outputs: Any) -> Any:
     return names, None
 
 
-_shared_executor: Optional["concurrent.futures.ThreadPoolExecutor"] = None
-_executor_owner = 0
-
-
-def _executor() -> "concurrent.futures.ThreadPoolExecutor":
-    """Threads for background predictions, started on first use. A forked child starts its own."""
-    global _shared_executor, _executor_owner
-    if _shared_executor is None or _executor_owner != os.getpid():
-        import concurrent.futures
-
-        _shared_executor = concurrent.futures.ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="moka")
-        _executor_owner = os.getpid()
-    return _shared_executor
+def _run(
+    future: "concurrent.futures.Future[Any]",
+    predict: Callable[..., Any],
+    inputs: Any,
+    options: Dict[str, Any],
+    raise_refusal: Callable[[], None],
+) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        raise_refusal()
+        result = predict(inputs, **options)
+    except BaseException as error:
+        future.set_exception(error)
+        del future  # the error's traceback holds this frame
+    else:
+        future.set_result(result)

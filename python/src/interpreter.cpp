@@ -8,7 +8,10 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 
 #include "moka/model.h"
@@ -25,7 +28,18 @@ struct Calls {
   std::condition_variable changed;
   int running = 0;
   bool ending = false;
-  pthread_t last{};  ///< the thread that ends the interpreter; it must not block
+  bool is_over = false;  ///< the interpreter ends without waiting any longer
+  pthread_t last{};      ///< the thread that ends the interpreter; it must not block
+
+  void finish() {
+    bool is_awaited;
+    {
+      const std::lock_guard lock(mutex);
+      running--;
+      is_awaited = ending;
+    }
+    if (is_awaited) changed.notify_all();
+  }
 };
 Calls& calls = *new Calls;
 thread_local int depth = 0;  ///< number of calls that this thread is in
@@ -53,7 +67,17 @@ void end() {
     }
   }
   PyEval_RestoreThread(state);
-  if (interrupted) throw nb::python_error();
+  if (!interrupted) return;
+  {
+    const std::lock_guard lock(calls.mutex);
+    calls.is_over = true;
+  }
+  // The end of the process would wait for the threads of the library's queue, which sleep from now on.
+  std::atexit([] {
+    std::fflush(nullptr);
+    std::_Exit(130);
+  });
+  throw nb::python_error();
 }
 
 }  // namespace
@@ -72,14 +96,29 @@ Call::Call() {
 }
 
 Call::~Call() {
-  if (--depth > 0) return;
-  bool is_awaited;
+  if (--depth == 0) calls.finish();
+}
+
+LaterCall::LaterCall() {
+  const std::lock_guard lock(calls.mutex);
+  if (calls.ending) throw std::runtime_error("the interpreter ends: no prediction can be queued");
+  calls.running++;
+}
+
+LaterCall::~LaterCall() { calls.finish(); }
+
+LaterCall::Made::Made(const LaterCall&) {
   {
     const std::lock_guard lock(calls.mutex);
-    calls.running--;
-    is_awaited = calls.ending;
+    if (calls.is_over) sleep_forever();
   }
-  if (is_awaited) calls.changed.notify_all();
+  depth++;
+  state_ = PyGILState_Ensure();
+}
+
+LaterCall::Made::~Made() {
+  PyGILState_Release(state_);
+  depth--;
 }
 
 Unlocked::Unlocked() : state_(PyEval_SaveThread()) {}

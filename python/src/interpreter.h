@@ -15,6 +15,26 @@ class Call {
   ~Call();
 };
 
+/// A call that another thread makes later. The end of the interpreter waits for it from now on. Raises RuntimeError
+/// when the interpreter ends.
+class LaterCall {
+ public:
+  LaterCall();
+  LaterCall(const LaterCall&) = delete;
+  ~LaterCall();
+
+  /// The call itself, on its thread, with the interpreter lock.
+  class Made {
+   public:
+    explicit Made(const LaterCall&);
+    Made(const Made&) = delete;
+    ~Made();
+
+   private:
+    PyGILState_STATE state_;
+  };
+};
+
 /// Releases the interpreter lock during its lifetime.
 class Unlocked {
  public:

@@ -87,6 +87,30 @@ Dict predict(const Model& model, nb::handle inputs, nb::handle outputs, State* s
   return to_dict(out, outputs);
 }
 
+/// Calls `work` on a thread of the library, with a function that raises why it must not predict.
+void queue_work(nb::object work, State* state, const Limits& limits) {
+  struct Queued {
+    LaterCall call;
+    nb::object work;
+  };
+  auto queued = std::make_shared<Queued>();
+  queued->work = std::move(work);
+  PredictionOptions options;
+  options.state = state;
+  limits.set(options);
+  const Unlocked unlocked;
+  queue_prediction(options, [queued](const PredictionOptions&, std::exception_ptr refusal) {
+    const LaterCall::Made made(queued->call);
+    try {
+      std::exchange(queued->work, {})(nb::cpp_function([refusal] {
+        if (refusal != nullptr) std::rethrow_exception(refusal);
+      }));
+    } catch (nb::python_error& e) {
+      e.discard_as_unraisable("a queued prediction");
+    }
+  });
+}
+
 Model with_parameters(const Model& model, const Dict& values) {
   Borrowed borrowed;
   std::map<std::string, MultiArray> arrays;
@@ -377,6 +401,7 @@ void bind_model(nb::module_& m) {
       .def("structure", &Model::structure, nb::call_guard<Unlocked>())
       .def("mil", &Model::mil, nb::arg("optimized") = false, nb::call_guard<Unlocked>());
 
+  m.def("queue_work", &queue_work, nb::arg("work"), nb::arg("state").none(), nb::arg("limits"), nb::call_guard<Call>());
   m.def(
       "compile_asset",
       [](const nb::object& specification, const Dict& blobs, const std::string& destination, bool strict, bool force) {

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/internal.h"
 #include "base/processors.h"
 
 namespace moka::api {
@@ -170,14 +171,27 @@ void AsyncQueue::push(Work work) {
   if (!refused.ok()) work.run(std::move(refused));
 }
 
-void queue_prediction(PredictionOptions options, std::function<void(Status, const PredictionOptions&)> run) {
+}  // namespace moka::api
+
+namespace moka {
+
+void queue_prediction(const PredictionOptions& options,
+                      std::function<void(const PredictionOptions&, std::exception_ptr)> work) {
   const auto state = options.state == nullptr ? nullptr : std::make_shared<State>(*options.state);
-  options.state = state.get();
-  Stop stop(options.stop, options.deadline);
+  PredictionOptions with = options;
+  with.state = state.get();
+  Stop stop(with.stop, with.deadline);
   const void* key = state == nullptr ? nullptr : &state->impl();
-  AsyncQueue::shared().push(
-      {[options = std::move(options), state, run = std::move(run)](Status status) { run(std::move(status), options); },
-       std::move(stop), key});
+  api::AsyncQueue::shared().push({[with = std::move(with), state, work = std::move(work)](Status status) {
+                                    std::exception_ptr refusal;
+                                    try {
+                                      api::unwrap(std::move(status));
+                                    } catch (const Exception&) {
+                                      refusal = std::current_exception();
+                                    }
+                                    work(with, std::move(refusal));
+                                  },
+                                  std::move(stop), key});
 }
 
-}  // namespace moka::api
+}  // namespace moka

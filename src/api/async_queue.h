@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "base/stop.h"
-#include "moka/model.h"
 
 namespace moka::api {
 
@@ -32,9 +31,5 @@ class AsyncQueue {
  private:
   std::unique_ptr<Impl> impl_;
 };
-
-/// Puts a prediction into the queue of the process. `run` does it with these options, whose state is kept alive;
-/// predictions with the same state run one after another.
-void queue_prediction(PredictionOptions options, std::function<void(Status, const PredictionOptions&)> run);
 
 }  // namespace moka::api

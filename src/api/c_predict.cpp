@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/async_queue.h"
 #include "api/c_support.h"
 #include "api/internal.h"
 
@@ -81,11 +80,11 @@ moka_status moka_model_predict_async(const moka_model* model, const moka_feature
     const moka_features& in = need(inputs, "inputs");
     moka_features& out = outputs_beside(in, outputs);
     if (done == nullptr) wrong("argument 'done': expected a function, got NULL");
-    moka::api::queue_prediction(
+    moka::queue_prediction(
         prediction_options_of(options),
-        [m, values = in.values, &out, done, context](moka::Status status, const moka::PredictionOptions& with) {
+        [m, values = in.values, &out, done, context](const moka::PredictionOptions& with, std::exception_ptr refusal) {
           const moka_status result = guarded([&] {
-            moka::api::unwrap(std::move(status));
+            if (refusal != nullptr) std::rethrow_exception(refusal);
             out.views.clear();
             m.predict(values, out.values, with);
           });

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <future>
 
-#include "api/async_queue.h"
 #include "api/internal.h"
 #include "base/stop.h"
 #include "base/watch.h"
@@ -312,17 +311,15 @@ std::future<Features> Model::predict_async(Features inputs, const PredictionOpti
 
 void Model::predict_async(Features inputs, const PredictionOptions& options,
                           std::function<void(Features, std::exception_ptr)> done) const {
-  api::queue_prediction(options, [model = *this, inputs = std::move(inputs), done = std::move(done)](
-                                     Status status, const PredictionOptions& with) mutable {
+  queue_prediction(options, [model = *this, inputs = std::move(inputs), done = std::move(done)](
+                                const PredictionOptions& with, std::exception_ptr failure) mutable {
     Features outputs;
-    std::exception_ptr failure;
-    try {
-      api::unwrap(std::move(status));
-      model.predict(inputs, outputs, with);
-    } catch (...) {
-      failure = std::current_exception();
-      outputs = {};
-    }
+    if (failure == nullptr) try {
+        model.predict(inputs, outputs, with);
+      } catch (...) {
+        failure = std::current_exception();
+        outputs = {};
+      }
     inputs = {};
     done(std::move(outputs), std::move(failure));
   });

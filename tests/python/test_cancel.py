@@ -69,16 +69,49 @@ def test_asyncio_cancels_what_runs(endless):
     async def wait():
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(endless.predict_async(X, state=state), 0.05)
-        # The prediction has ended, or does so now: another one may take the state.
-        while True:
-            try:
-                return await endless.predict_async(X, state=state, timeout=0.02)
-            except moka.InvalidArgumentError:
-                await asyncio.sleep(0.001)
+        # The next one waits until that one, which ends now, gives the state back.
+        return await endless.predict_async(X, state=state, timeout=0.1)
 
     with pytest.raises(moka.DeadlineExceededError):
         asyncio.run(wait())
     assert not state.read("count").any()
+
+
+def test_queue_orders_predictions_of_a_state():
+    short = moka.Model.from_mil(LOOP.replace("TURNS", "50"))
+    state = short.new_state()
+    futures = [short.predict_future(X, state=state, outputs=["y"]) for _ in range(20)]
+    counts = [future.result()["y"][0] for future in futures]
+    expected = []
+    for count in range(1, 21):
+        waved = np.float32(count)
+        for _ in range(50):
+            waved = np.tanh(waved)
+        expected.append(waved + count)
+    np.testing.assert_allclose(counts, expected, rtol=1e-5)
+    assert state.read("count")[0] == 20
+
+
+def test_timeout_ends_waiting(endless):
+    state = endless.new_state()
+    cancellation = moka.Cancellation()
+    running = endless.predict_future(X, state=state, cancellation=cancellation)
+    with pytest.raises(moka.DeadlineExceededError):
+        endless.predict_future(X, state=state, timeout=0.02).result()
+    waiting = endless.predict_future(X, state=state)
+    assert not running.done() and not waiting.done()
+    assert waiting.cancel()  # it has not begun
+    cancellation.cancel()
+    with pytest.raises(moka.CancelledError):
+        running.result()
+    assert waiting.cancelled()
+
+
+def test_queue_reports_what_predict_raises(endless):
+    with pytest.raises(TypeError, match="expected a dict"):
+        endless.predict_future(None).result()
+    with pytest.raises(ValueError, match="z"):
+        endless.predict_future({"z": 1}, state=endless.new_state()).result()
 
 
 def test_arguments(endless):

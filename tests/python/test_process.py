@@ -50,6 +50,46 @@ def test_threads_that_help_can_be_bound():
     assert os.sched_getaffinity(0) == processors
 
 
+QUEUED = f"""
+import signal, sys
+import numpy as np, moka
+model = moka.Model.from_mil({CONV!r})
+x = np.zeros((1, 16, 64, 64), np.float32)
+done = []
+for i in range(int(sys.argv[1])):
+    model.predict_future({{"x": x}}).add_done_callback(lambda f: print("." if f.exception() is None else "!", end=""))
+if len(sys.argv) > 2:
+    import atexit
+    atexit.register(lambda: signal.setitimer(signal.ITIMER_REAL, 0.05))
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+"""
+
+
+def test_the_end_of_the_process_waits_for_queued_predictions():
+    done = subprocess.run([sys.executable, "-c", QUEUED, "40"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "." * 40, "")
+
+
+def test_an_interrupt_ends_the_waiting_for_queued_predictions():
+    done = subprocess.run([sys.executable, "-c", QUEUED, "100000", "interrupt"], capture_output=True, text=True, timeout=60)
+    assert "KeyboardInterrupt" in done.stderr
+    assert 0 < done.stdout.count(".") < 100000
+
+
+def test_a_forked_child_has_a_queue():
+    code = QUEUED + """
+import os
+sys.stdout.flush()
+child = os.fork()
+result = model.predict_future({"x": x}).result()["y"].shape
+if child:
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+os._exit(0 if len(result) == 4 else 1)
+"""
+    done = subprocess.run([sys.executable, "-c", code, "3"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
 def test_importing_starts_no_thread():
     code = "import threading, os, moka; print(len(os.listdir('/proc/self/task')))"
     # numpy's own library may start threads; one process tells how many.

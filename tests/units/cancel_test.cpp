@@ -274,6 +274,27 @@ TEST(Queue, StopsWhatWaits) {
   expect_error(ErrorKind::cancelled, {}, [&] { running.get(); });
 }
 
+TEST(Queue, RunsWorkThatMakesItsInputs) {
+  const Model m = Model::from_mil(program("tensor<fp32, [4]> x", "tensor<fp32, [4]> y = relu(x = x);", "y"));
+  std::promise<float> result;
+  std::promise<std::thread::id> thread;
+  queue_prediction({}, [&](const PredictionOptions& options, std::exception_ptr refusal) {
+    EXPECT_EQ(refusal, nullptr);
+    thread.set_value(std::this_thread::get_id());
+    const std::vector<float> made{-1, 2, 3, 4};
+    const Features out = m.predict({{"x", MultiArray::of(made, {4})}}, options);
+    result.set_value(std::get<MultiArray>(out.at("y")).as<float>()[1]);
+  });
+  EXPECT_EQ(result.get_future().get(), 2);
+  EXPECT_NE(thread.get_future().get(), std::this_thread::get_id());
+
+  PredictionOptions late;
+  late.deadline = std::chrono::steady_clock::now() - 1ms;
+  std::promise<std::exception_ptr> refused;
+  queue_prediction(late, [&](const PredictionOptions&, std::exception_ptr refusal) { refused.set_value(refusal); });
+  expect_error(ErrorKind::deadline_exceeded, {}, [&] { std::rethrow_exception(refused.get_future().get()); });
+}
+
 TEST(Loading, IsCancelledAndReportsProgress) {
   std::string body;
   for (int i = 0; i < 200; i++)

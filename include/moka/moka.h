@@ -582,6 +582,21 @@ typedef struct moka_plan_totals {
   { sizeof(moka_plan_totals), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0 }
 MOKA_API moka_status moka_compute_plan_totals(const moka_compute_plan* plan, moka_plan_totals* totals);
 
+/* Operations that a device runs as one submission. Start from MOKA_PLANNED_REGION_INIT. */
+typedef struct moka_planned_region {
+  size_t struct_size; /* sizeof(moka_planned_region) of the caller */
+  const char* device;
+  size_t operation_count, upload_bytes, download_bytes;
+  double seconds; /* estimated time of its operations */
+  double launch;  /* time of one submission in seconds */
+  double saves;   /* seconds that one prediction saves against the host; infinite: the host cannot run them */
+} moka_planned_region;
+#define MOKA_PLANNED_REGION_INIT \
+  { sizeof(moka_planned_region), NULL, 0, 0, 0, 0, 0, 0 }
+/* In order of submission; moka_planned_operation.region is the index. */
+MOKA_API size_t moka_compute_plan_region_count(const moka_compute_plan* plan);
+MOKA_API moka_status moka_compute_plan_region(const moka_compute_plan* plan, size_t index, moka_planned_region* region);
+
 /* What passes changed, as "fuse_activations" and "relu_1 into conv_1", and notes about pins, devices and caches. */
 MOKA_API size_t moka_compute_plan_remark_count(const moka_compute_plan* plan);
 MOKA_API moka_status moka_compute_plan_remark(const moka_compute_plan* plan, size_t index, const char** pass,

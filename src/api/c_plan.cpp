@@ -128,6 +128,20 @@ moka_status moka_compute_plan_totals(const moka_compute_plan* plan, moka_plan_to
   return guarded([&] { give(totals, c_totals(need(plan, "plan")), "totals"); });
 }
 
+size_t moka_compute_plan_region_count(const moka_compute_plan* plan) {
+  return plan == nullptr ? 0 : plan->plan.regions.size();
+}
+
+moka_status moka_compute_plan_region(const moka_compute_plan* plan, size_t index, moka_planned_region* region) {
+  return guarded([&] {
+    const auto& regions = need(plan, "plan").plan.regions;
+    check_index(index, regions.size(), "region");
+    const moka::PlannedRegion& r = regions[index];
+    give(region, {0, r.device.c_str(), r.operations, r.upload_bytes, r.download_bytes, r.seconds, r.launch, r.saves},
+         "region");
+  });
+}
+
 size_t moka_compute_plan_remark_count(const moka_compute_plan* plan) {
   return plan == nullptr ? 0 : plan->plan.remarks.size();
 }

@@ -113,6 +113,35 @@ TEST(CPlan, GivesBidsAndRefusals) {
   EXPECT_EQ(moka_compute_plan_bid(plan.get(), 2, 0, &bid), MOKA_INVALID_ARGUMENT);
 }
 
+TEST(CPlan, GivesRegions) {
+  moka_configuration c = MOKA_CONFIGURATION_INIT;
+  c.device = "simulator";
+  moka_model* m = nullptr;
+  ASSERT_EQ(moka_model_load_mil(kPlanned.c_str(), &c, &m), MOKA_OK) << moka_last_error();
+  const Owner<moka_model> model(m);
+  const auto plan = plan_of(m, 0);
+  ASSERT_EQ(moka_compute_plan_region_count(plan.get()), 1u);
+  moka_planned_region region = MOKA_PLANNED_REGION_INIT;
+  ASSERT_EQ(moka_compute_plan_region(plan.get(), 0, &region), MOKA_OK);
+  EXPECT_STREQ(region.device, "simulator");
+  size_t operations = 0;
+  for (size_t i = 0; i < moka_compute_plan_operation_count(plan.get()); i++) {
+    moka_planned_operation o = MOKA_PLANNED_OPERATION_INIT;
+    ASSERT_EQ(moka_compute_plan_operation(plan.get(), i, &o), MOKA_OK);
+    const std::string type = o.type;  // transfers and conversions are steps of the region, too
+    operations += o.region == 0 && (type == "matmul" || type == "softmax");
+  }
+  EXPECT_EQ(region.operation_count, operations);
+  EXPECT_EQ(region.operation_count, 2u);
+  EXPECT_GT(region.upload_bytes, 0u);
+  EXPECT_GT(region.download_bytes, 0u);
+  EXPECT_EQ(moka_compute_plan_region(plan.get(), 1, &region), MOKA_INVALID_ARGUMENT);
+  EXPECT_EQ(moka_compute_plan_region(nullptr, 0, &region), MOKA_INVALID_ARGUMENT);
+  EXPECT_EQ(moka_compute_plan_region_count(nullptr), 0u);
+  const auto host = plan_of(planned_model().get(), 0);
+  EXPECT_EQ(moka_compute_plan_region_count(host.get()), 0u);
+}
+
 TEST(CPlan, GivesTextsOfStages) {
   const auto model = planned_model();
   const char* text = nullptr;

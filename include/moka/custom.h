@@ -51,8 +51,10 @@ struct ArrayView {
   std::span<const int64_t> shape;
   int64_t count = 0;
 
+  /// As MultiArray::as. Throws invalid_argument for another T.
   template <class T>
   std::span<T> as() const {
+    check_element_type<T>(type);
     return {static_cast<T*>(data), static_cast<size_t>(count)};
   }
 };

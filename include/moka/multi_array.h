@@ -32,6 +32,33 @@ enum class DataType : uint8_t {
 MOKA_EXPORT std::string_view to_string(DataType type);  ///< "float32"
 MOKA_EXPORT size_t size_of(DataType type);              ///< size of one element in bytes
 
+/// The element types that a C++ type stands for, a bit for each: uint8_t is also boolean, and uint16_t also float16.
+template <class Element>
+constexpr uint32_t element_types() {
+  using T = std::remove_const_t<Element>;
+  constexpr auto bit = [](DataType t) { return uint32_t{1} << static_cast<int>(t); };
+  if constexpr (std::is_same_v<T, float>) return bit(DataType::float32);
+  if constexpr (std::is_same_v<T, double>) return bit(DataType::float64);
+  if constexpr (std::is_same_v<T, bool>) return bit(DataType::boolean);
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    if constexpr (sizeof(T) == 1)
+      return std::is_signed_v<T> ? bit(DataType::int8) : bit(DataType::uint8) | bit(DataType::boolean);
+    if constexpr (sizeof(T) == 2)
+      return std::is_signed_v<T> ? bit(DataType::int16) : bit(DataType::uint16) | bit(DataType::float16);
+    if constexpr (sizeof(T) == 4) return bit(std::is_signed_v<T> ? DataType::int32 : DataType::uint32);
+    if constexpr (sizeof(T) == 8) return bit(std::is_signed_v<T> ? DataType::int64 : DataType::uint64);
+  }
+  static_assert(std::is_arithmetic_v<T>, "the elements of arrays are numbers");
+  return 0;
+}
+/// Throws invalid_argument: elements of `type` were asked for as another C++ type.
+[[noreturn]] MOKA_EXPORT void refuse_element_type(DataType type);
+/// Throws invalid_argument unless T is a C++ type of these elements.
+template <class T>
+void check_element_type(DataType type) {
+  if ((element_types<T>() >> static_cast<int>(type) & 1) == 0) refuse_element_type(type);
+}
+
 /// Where the element of an array is, in elements. Throws invalid_argument (the number of indices, their range).
 MOKA_EXPORT int64_t offset_of(std::span<const int64_t> indices, std::span<const int64_t> shape,
                               std::span<const int64_t> strides);
@@ -84,23 +111,25 @@ class MOKA_EXPORT MultiArray {
   /// row-major: `view` takes these.
   template <class T>
   std::span<T> as() {
-    check_elements(element_types<T>(), true);
+    check_element_type<T>(type_);
+    check_row_major();
     return {static_cast<T*>(data_), static_cast<size_t>(count_)};
   }
   template <class T>
   std::span<const T> as() const {
-    check_elements(element_types<T>(), true);
+    check_element_type<T>(type_);
+    check_row_major();
     return {static_cast<const T*>(data_), static_cast<size_t>(count_)};
   }
   /// The elements by their indices, of any strides. Throws invalid_argument as `as` does for T.
   template <class T>
   StridedView<T> view() {
-    check_elements(element_types<T>(), false);
+    check_element_type<T>(type_);
     return {static_cast<T*>(data_), shape_, strides_};
   }
   template <class T>
   StridedView<const T> view() const {
-    check_elements(element_types<T>(), false);
+    check_element_type<T>(type_);
     return {static_cast<const T*>(data_), shape_, strides_};
   }
   /// Element `i` in row-major order of the shape, converted to double. Throws invalid_argument when out of range.
@@ -110,26 +139,7 @@ class MOKA_EXPORT MultiArray {
   MultiArray converted(DataType type) const;
 
  private:
-  /// The types that an element of C++ type T may have, a bit for each.
-  template <class Element>
-  static constexpr uint32_t element_types() {
-    using T = std::remove_const_t<Element>;
-    constexpr auto bit = [](DataType t) { return uint32_t{1} << static_cast<int>(t); };
-    if constexpr (std::is_same_v<T, float>) return bit(DataType::float32);
-    if constexpr (std::is_same_v<T, double>) return bit(DataType::float64);
-    if constexpr (std::is_same_v<T, bool>) return bit(DataType::boolean);
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      if constexpr (sizeof(T) == 1)
-        return std::is_signed_v<T> ? bit(DataType::int8) : bit(DataType::uint8) | bit(DataType::boolean);
-      if constexpr (sizeof(T) == 2)
-        return std::is_signed_v<T> ? bit(DataType::int16) : bit(DataType::uint16) | bit(DataType::float16);
-      if constexpr (sizeof(T) == 4) return bit(std::is_signed_v<T> ? DataType::int32 : DataType::uint32);
-      if constexpr (sizeof(T) == 8) return bit(std::is_signed_v<T> ? DataType::int64 : DataType::uint64);
-    }
-    static_assert(std::is_arithmetic_v<T>, "the elements of arrays are numbers");
-    return 0;
-  }
-  void check_elements(uint32_t types, bool row_major) const;
+  void check_row_major() const;
 
   DataType type_ = DataType::float32;
   bool contiguous_ = true;

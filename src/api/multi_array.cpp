@@ -120,11 +120,13 @@ MultiArray MultiArray::of(std::span<const float> values, std::vector<int64_t> sh
   return a;
 }
 
-void MultiArray::check_elements(uint32_t types, bool row_major) const {
-  if ((types >> static_cast<int>(type_) & 1) == 0)
-    throw Exception(ErrorKind::invalid_argument,
-                    cat("multi-array: the elements are ", to_string(type_), ": another C++ type was asked for"));
-  if (row_major && !contiguous_)
+void refuse_element_type(DataType type) {
+  throw Exception(ErrorKind::invalid_argument,
+                  cat("array: the elements are ", to_string(type), ": another C++ type was asked for"));
+}
+
+void MultiArray::check_row_major() const {
+  if (!contiguous_)
     throw Exception(ErrorKind::invalid_argument,
                     "multi-array: its strides are not row-major: view and converted take these");
 }

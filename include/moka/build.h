@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -90,7 +91,7 @@ class MOKA_EXPORT ModelSource {
   explicit ModelSource(Message specification);
   /// Opens a model. Parts are read when they are needed. Throws what opening a model throws; invalid_argument (a
   /// compiled model).
-  static ModelSource open(const std::string& path);
+  static ModelSource open(const std::filesystem::path& path);
 
   /// The specification. save() writes changes of this message.
   Message specification() const;
@@ -107,7 +108,7 @@ class MOKA_EXPORT ModelSource {
   /// Writes an .mlpackage, or an .mlmodel for models without an ML program. The extension of `path` chooses. Replaces
   /// an existing model of this kind, which may be the one that was opened. A model without changes is saved with the
   /// same bytes. Throws invalid_argument (path), io, unsupported (a specification of 2 GB).
-  void save(const std::string& path, Overwrite overwrite = Overwrite::own_kind) const;
+  void save(const std::filesystem::path& path, Overwrite overwrite = Overwrite::own_kind) const;
   /// The model itself, without files. Copies the weights, but not those of an ONNX model that was imported and not
   /// looked at since: they stay in its files.
   Model load(const ModelConfiguration& configuration = {}) const;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,9 @@ struct CachedModel {
 /// cache folder.
 MOKA_EXPORT std::string cache_folder(const std::string& cache);
 /// The entries of a folder, sorted by model. A folder that does not exist has no entries.
-MOKA_EXPORT std::vector<CachedModel> cached_models(const std::string& folder);
+MOKA_EXPORT std::vector<CachedModel> cached_models(const std::filesystem::path& folder);
 /// Removes the files of packed weights from a folder and returns how many it removed. Models that are loaded keep
 /// working. Throws io.
-MOKA_EXPORT size_t clear_cache(const std::string& folder);
+MOKA_EXPORT size_t clear_cache(const std::filesystem::path& folder);
 
 }  // namespace moka

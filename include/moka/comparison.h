@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <string>
@@ -97,7 +98,7 @@ struct ComparisonOptions {
 /// names and constants may differ. Computes only operations on constants. If a model has a part that Moka does not
 /// support, compares the fields of the two specifications instead, and reads these without `key`. Throws what opening a
 /// model throws, and not_found for a function.
-MOKA_EXPORT ModelComparison compare_models(const std::string& a, const std::string& b,
+MOKA_EXPORT ModelComparison compare_models(const std::filesystem::path& a, const std::filesystem::path& b,
                                            const ComparisonOptions& options = {});
 
 }  // namespace moka

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -34,23 +35,26 @@ struct CompilationOptions {
 ///
 /// A neural network whose layers have a known compiled form is written as model.espresso.*, as coremlc does. This folds
 /// batch norms, so outputs differ by rounding errors. Returns the networks that keep their specification.
-MOKA_EXPORT std::vector<EmbeddedNetwork> compile_model(const std::string& path, const std::string& destination,
+MOKA_EXPORT std::vector<EmbeddedNetwork> compile_model(const std::filesystem::path& path,
+                                                       const std::filesystem::path& destination,
                                                        const CompilationOptions& options = {});
-MOKA_EXPORT std::vector<EmbeddedNetwork> compile_model(const ModelAsset& asset, const std::string& destination,
+MOKA_EXPORT std::vector<EmbeddedNetwork> compile_model(const ModelAsset& asset,
+                                                       const std::filesystem::path& destination,
                                                        const CompilationOptions& options = {});
-MOKA_EXPORT std::vector<EmbeddedNetwork> compile_model(const ModelAssetView& asset, const std::string& destination,
+MOKA_EXPORT std::vector<EmbeddedNetwork> compile_model(const ModelAssetView& asset,
+                                                       const std::filesystem::path& destination,
                                                        const CompilationOptions& options = {});
 
 /// Writes the source of a compiled model to `destination`: an .mlpackage folder, or an .mlmodel file for models other
 /// than ML programs. A neural network gets its compiled layers and weights, an ML program the
 /// operations of model.mil. Throws what opening the model throws, invalid_argument (not a compiled model,
 /// `destination`), io.
-MOKA_EXPORT void decompile_model(const std::string& path, const std::string& destination,
+MOKA_EXPORT void decompile_model(const std::filesystem::path& path, const std::filesystem::path& destination,
                                  Overwrite overwrite = Overwrite::own_kind);
 
 /// The content of metadata.json: features, types, availability, operations, and the author's texts. A compiled model
 /// that has the file returns it unchanged. Throws Exception: what opening the model throws.
-MOKA_EXPORT std::string model_metadata(const std::string& path);
+MOKA_EXPORT std::string model_metadata(const std::filesystem::path& path);
 
 enum class Language : uint8_t { swift, objective_c, cpp, c, python };
 
@@ -63,7 +67,7 @@ struct InterfaceOptions {
 
 /// Source files, by file name, of classes that hold a model's inputs and outputs, load it and predict. Swift and
 /// Objective-C sources use Core ML, the others use Moka. Throws Exception: what opening the model throws.
-MOKA_EXPORT std::map<std::string, std::string> generate_interface(const std::string& path,
+MOKA_EXPORT std::map<std::string, std::string> generate_interface(const std::filesystem::path& path,
                                                                   const InterfaceOptions& options = {});
 
 }  // namespace moka

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -189,14 +191,18 @@ using ModelFactory = std::function<std::unique_ptr<CustomModel>(const CustomMode
 MOKA_EXPORT void register_model(const std::string& name, ModelFactory factory);
 /// As above, with the model in a file. Its inputs and outputs are matched by name, or by order if the names differ, and
 /// must have the same numbers of elements as those of the model that it replaces.
-MOKA_EXPORT void register_model_file(const std::string& name, const std::string& path);
+MOKA_EXPORT void register_model_file(const std::string& name, const std::filesystem::path& path);
 /// Removes a registration. Returns whether there was one. Models that are already loaded keep it.
 MOKA_EXPORT bool unregister_model(const std::string& name);
 MOKA_EXPORT std::vector<std::string> registered_models();
 
 /// Sets the folders that may contain files of linked models, also in subfolders. Initially there are none. Symbolic
 /// links are resolved before a path is checked.
-MOKA_EXPORT void set_linked_model_folders(std::vector<std::string> folders);
+MOKA_EXPORT void set_linked_model_folders(const std::vector<std::filesystem::path>& folders);
+template <std::same_as<std::string> Text>
+void set_linked_model_folders(const std::vector<Text>& folders) {
+  set_linked_model_folders(std::vector<std::filesystem::path>(folders.begin(), folders.end()));
+}
 
 /// Turns checks of custom layers on or off. With checks, outputs lie between guard pages, and inputs are checked to be
 /// unchanged. A layer that writes outside its outputs causes an error that names it, or ends the process at that write.
@@ -205,6 +211,6 @@ MOKA_EXPORT void set_check_layers(bool on);
 
 /// Loads a shared library that registers layers, operations or models (moka/plugin.h). It stays loaded. Throws
 /// not_found (no such library), unsupported (it has no function moka_plugin), and the error of the plug-in.
-MOKA_EXPORT void load_plugin(const std::string& path);
+MOKA_EXPORT void load_plugin(const std::filesystem::path& path);
 
 }  // namespace moka

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
@@ -35,12 +36,12 @@ struct EncryptionOptions {
 /// Encrypts a model into one file in the format age v1: an .mlpackage or .mlmodelc folder as a tar archive, an .mlmodel
 /// as it is. Every age tool opens it. `destination` appears when the file is complete. Throws invalid_argument
 /// (recipients, a model that is encrypted already), not_found, io, and what opening the model throws.
-MOKA_EXPORT void encrypt_model(const std::string& path, const std::string& destination,
+MOKA_EXPORT void encrypt_model(const std::filesystem::path& path, const std::filesystem::path& destination,
                                const EncryptionOptions& options);
 /// Writes the model in an encrypted file as plain files: a folder, or a file for an .mlmodel. `key`: as
 /// ModelConfiguration::key. Throws invalid_argument (key, `destination`), malformed (altered or cut off), io.
-MOKA_EXPORT void decrypt_model(const std::string& path, const std::string& destination, const KeySource& key = nullptr,
-                               Overwrite overwrite = Overwrite::own_kind);
+MOKA_EXPORT void decrypt_model(const std::filesystem::path& path, const std::filesystem::path& destination,
+                               const KeySource& key = nullptr, Overwrite overwrite = Overwrite::own_kind);
 
 /// Encrypts bytes in the same format, for example identities with a passphrase.
 MOKA_EXPORT std::vector<std::byte> encrypt(std::span<const std::byte> bytes, const EncryptionOptions& options);
@@ -49,8 +50,8 @@ MOKA_EXPORT std::vector<std::byte> encrypt(std::span<const std::byte> bytes, con
 /// environment only.
 MOKA_EXPORT void set_key_source(KeySource source);
 /// The identities in a file, which may be a pipe. Throws not_found, io, unsupported (an .mlmodelkey).
-MOKA_EXPORT std::string read_identity_file(const std::string& path);
+MOKA_EXPORT std::string read_identity_file(const std::filesystem::path& path);
 /// The first line of a file. Throws not_found, io, invalid_argument (empty).
-MOKA_EXPORT std::string read_passphrase_file(const std::string& path);
+MOKA_EXPORT std::string read_passphrase_file(const std::filesystem::path& path);
 
 }  // namespace moka

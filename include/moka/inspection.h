@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -46,7 +47,7 @@ struct LayerSizes {
 class MOKA_EXPORT Inspection {
  public:
   /// Throws not_found, io or malformed when there is no model at all.
-  static Inspection open(const std::string& path);
+  static Inspection open(const std::filesystem::path& path);
 
   const ModelOutline& outline() const;
   /// The statistics of `structure.weights[weight]`, where `structure` is the model's, or that of the model in a

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
@@ -59,7 +60,7 @@ struct Report {
 
 /// Looks at a model of any kind. A model that cannot be loaded is a finding. Throws not_found, io or malformed when
 /// there is no model at all; invalid_argument (a rule, target or range that does not exist or fit).
-MOKA_EXPORT Report check(const std::string& path, const Options& options = {});
+MOKA_EXPORT Report check(const std::filesystem::path& path, const Options& options = {});
 
 /// A repaired model.
 struct Repair {
@@ -68,6 +69,6 @@ struct Repair {
 };
 /// Repairs what the rules of `options` find and can repair. The result predicts the same: both are run and compared,
 /// unless options.predict is false. Throws what check throws; internal when the predictions differ.
-MOKA_EXPORT Repair fix(const std::string& path, const Options& options = {});
+MOKA_EXPORT Repair fix(const std::filesystem::path& path, const Options& options = {});
 
 }  // namespace moka::lint

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <map>
@@ -231,9 +232,10 @@ using Intermediate = std::function<void(std::string_view operation, std::string_
 class MOKA_EXPORT Model {
  public:
   /// Loads an .mlmodel file, an .mlpackage or an .mlmodelc folder, or one of them encrypted (moka/encryption.h).
-  static Model load(const std::string& path, const ModelConfiguration& configuration = {});
+  static Model load(const std::filesystem::path& path, const ModelConfiguration& configuration = {});
   /// As load, without an exception.
-  static Expected<Model> try_load(const std::string& path, const ModelConfiguration& configuration = {}) noexcept;
+  static Expected<Model> try_load(const std::filesystem::path& path,
+                                  const ModelConfiguration& configuration = {}) noexcept;
   static Model load(ModelAsset asset, const ModelConfiguration& configuration = {});
   static Model load(const ModelAssetView& asset, const ModelConfiguration& configuration = {});
   /// Reads the model into memory that is not in dumps of the process and is overwritten when the model is freed.
@@ -248,10 +250,10 @@ class MOKA_EXPORT Model {
   Model configured(const ModelConfiguration& configuration) const;
 
   /// The description in a model's file, without loading the model. Also works for models that Moka refuses to run.
-  static ModelDescription describe(const std::string& path);
+  static ModelDescription describe(const std::filesystem::path& path);
   /// The description with the structure and the sizes of the weights. Takes milliseconds, because it reads no weights.
   /// Throws not_found, io or malformed when there is no model at all.
-  static ModelOutline outline(const std::string& path);
+  static ModelOutline outline(const std::filesystem::path& path);
 
   // The overloads for temporary models, such as `Model::load(path).description()`, return copies.
   const ModelDescription& description() const&;

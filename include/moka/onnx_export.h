@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -38,12 +39,12 @@ struct OnnxExport {
 /// Writes a model of any kind as ONNX: `destination`, and where weights have a file of their own, destination.data.
 /// docs/onnx.md describes the graph. Throws Exception: what opening the model throws; unsupported, naming the first
 /// operation or feature that ONNX cannot express; invalid_argument (the opset), not_found (the function), io.
-MOKA_EXPORT OnnxExport export_onnx(const std::string& path, const std::string& destination,
+MOKA_EXPORT OnnxExport export_onnx(const std::filesystem::path& path, const std::filesystem::path& destination,
                                    const OnnxExportOptions& options = {});
-MOKA_EXPORT OnnxExport export_onnx(const ModelAssetView& model, const std::string& destination,
+MOKA_EXPORT OnnxExport export_onnx(const ModelAssetView& model, const std::filesystem::path& destination,
                                    const OnnxExportOptions& options = {});
 /// As above, for a program in the text form of MIL, as Model::from_mil takes it.
-MOKA_EXPORT OnnxExport export_mil_onnx(const std::string& text, const std::string& destination,
+MOKA_EXPORT OnnxExport export_mil_onnx(const std::string& text, const std::filesystem::path& destination,
                                        const OnnxExportOptions& options = {},
                                        const std::map<std::string, std::vector<std::byte>>& weights = {});
 

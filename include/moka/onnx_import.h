@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -48,7 +49,7 @@ struct OnnxImport {
 /// Converts an ONNX model to an ML program. Weights stay in the mapped file until the model is saved.
 /// docs/onnx.md lists what is supported. Throws Exception: not_found, io, malformed; unsupported (names the node and
 /// the operator); invalid_argument (options).
-MOKA_EXPORT OnnxImport import_onnx(const std::string& path, const OnnxImportOptions& options = {});
+MOKA_EXPORT OnnxImport import_onnx(const std::filesystem::path& path, const OnnxImportOptions& options = {});
 /// The same for a model in memory, without external data. Copies the bytes.
 MOKA_EXPORT OnnxImport import_onnx(std::span<const std::byte> model, const OnnxImportOptions& options = {});
 

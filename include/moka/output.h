@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,12 +53,17 @@ struct OutputRefusal {
 };
 /// Nothing where `path` may be written. `inputs`: files and folders from which the output is made, none of which may be
 /// replaced.
-MOKA_EXPORT std::optional<OutputRefusal> refused_output(const std::string& path, FileKind kind,
-                                                        const std::vector<std::string>& inputs = {});
+MOKA_EXPORT std::optional<OutputRefusal> refused_output(const std::filesystem::path& path, FileKind kind,
+                                                        const std::vector<std::filesystem::path>& inputs = {});
+template <std::same_as<std::string> Text>
+std::optional<OutputRefusal> refused_output(const std::filesystem::path& path, FileKind kind,
+                                            const std::vector<Text>& inputs) {
+  return refused_output(path, kind, std::vector<std::filesystem::path>(inputs.begin(), inputs.end()));
+}
 
 /// Writes a file, which appears when it is complete; a failure leaves the previous one. Devices and pipes are written
 /// directly. Throws invalid_argument (refused_output), io.
-MOKA_EXPORT void write_file(const std::string& path, FileKind kind, std::span<const std::byte> content,
+MOKA_EXPORT void write_file(const std::filesystem::path& path, FileKind kind, std::span<const std::byte> content,
                             Overwrite overwrite = Overwrite::own_kind);
 
 }  // namespace moka

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -83,7 +84,7 @@ class MOKA_EXPORT ProgramBuilder {
   /// The specification, and the weights in a file.
   ModelSource source() const;
   /// As ModelSource::save.
-  void save(const std::string& path, Overwrite overwrite = Overwrite::own_kind) const;
+  void save(const std::filesystem::path& path, Overwrite overwrite = Overwrite::own_kind) const;
   /// Finishes the program. The builder is empty afterwards, and its values must not be used any more.
   Model build(const ModelConfiguration& configuration = {});
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,7 +26,7 @@ class MOKA_EXPORT Trace {
  public:
   /// "%p" in `path` stands for the process ID. The file holds everything up to a twentieth of a second ago. Throws io,
   /// invalid_argument (a trace is already being written; the path of something else).
-  explicit Trace(const std::string& path, Overwrite overwrite = Overwrite::own_kind);
+  explicit Trace(const std::filesystem::path& path, Overwrite overwrite = Overwrite::own_kind);
   Trace(Trace&&) noexcept;
   Trace& operator=(Trace&&) = delete;
   ~Trace();
@@ -82,6 +83,6 @@ struct TraceSummary {
 
 /// Summarizes a trace that Moka wrote. The trace may be incomplete, as when its program was killed. Throws not_found,
 /// io, malformed.
-MOKA_EXPORT TraceSummary summarize_trace(const std::string& path);
+MOKA_EXPORT TraceSummary summarize_trace(const std::filesystem::path& path);
 
 }  // namespace moka

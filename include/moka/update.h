@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -66,7 +67,7 @@ class MOKA_EXPORT UpdateContext {
   Model model(const ModelConfiguration& configuration = {}) const;
   /// Writes the model: an .mlmodel file, an .mlpackage or an .mlmodelc folder, as the extension of `path` says. Throws
   /// what ModelSource::save and compile_model throw.
-  void save(const std::string& path, Overwrite overwrite = Overwrite::own_kind) const;
+  void save(const std::filesystem::path& path, Overwrite overwrite = Overwrite::own_kind) const;
 
   struct Impl;
   explicit UpdateContext(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -94,7 +95,7 @@ class MOKA_EXPORT UpdateTask {
   /// Opens a model of any kind of file. Throws what opening a model throws; invalid_argument (the model is not
   /// updatable, a parameter is not allowed, there are no examples); malformed (the model breaks a rule for updates);
   /// unsupported (a layer or an input that Moka cannot train).
-  UpdateTask(const std::string& path, UpdateExamples examples, UpdateOptions options = {});
+  UpdateTask(const std::filesystem::path& path, UpdateExamples examples, UpdateOptions options = {});
   UpdateTask(const ModelSource& model, UpdateExamples examples, UpdateOptions options = {});
 
   /// Trains, and returns the new model. Looks at UpdateExamples::known of all examples before. After cancel it returns

@@ -133,7 +133,7 @@ void bind_message(nb::module_& m) {
 void bind_source(nb::module_& m) {
   nb::class_<ModelSource>(m, "ModelSource")
       .def(nb::init<Message>())
-      .def_static("open", &ModelSource::open)
+      .def_static("open", [](const std::string& path) { return ModelSource::open(path); })
       .def("specification", &ModelSource::specification)
       .def("weight_files", &ModelSource::weight_files)
       .def(

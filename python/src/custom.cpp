@@ -343,13 +343,18 @@ void bind_custom(nb::module_& m) {
         from_python().emplace(Kind::model, name);
       },
       nb::arg("name"), nb::arg("model"));
-  m.def("register_model_file", &register_model_file, nb::arg("name"), nb::arg("path"));
+  m.def(
+      "register_model_file", [](const std::string& name, const std::string& path) { register_model_file(name, path); },
+      nb::arg("name"), nb::arg("path"));
   m.def("unregister_model", &unregister_model, nb::arg("name"));
   m.def("registered_models", &registered_models);
-  m.def("set_linked_model_folders", &set_linked_model_folders, nb::arg("folders"));
+  m.def(
+      "set_linked_model_folders", [](const std::vector<std::string>& folders) { set_linked_model_folders(folders); },
+      nb::arg("folders"));
   m.def("registered_layers", &registered_layers);
   m.def("registered_operations", &registered_operations);
-  m.def("load_plugin", &load_plugin, nb::arg("path"), nb::call_guard<Unlocked>());
+  m.def(
+      "load_plugin", [](const std::string& path) { load_plugin(path); }, nb::arg("path"), nb::call_guard<Unlocked>());
   m.def("set_check_layers", &set_check_layers, nb::arg("on"));
 }
 

@@ -78,7 +78,8 @@ void bind_encryption(nb::module_& m) {
     const KeyPair pair = generate_key_pair();
     return std::pair(pair.identity, pair.recipient);
   });
-  m.def("read_identity_file", &read_identity_file, nb::arg("path"));
+  m.def(
+      "read_identity_file", [](const std::string& path) { return read_identity_file(path); }, nb::arg("path"));
   m.def(
       "encrypt_model",
       [](const std::string& path, const std::string& destination, std::vector<std::string> recipients,

@@ -91,7 +91,9 @@ void bind_trace(nb::module_& m) {
       .def_ro("unfinished", &TraceSummary::unfinished)
       .def_ro("groups", &TraceSummary::groups)
       .def_ro("counters", &TraceSummary::counters);
-  m.def("summarize_trace", &summarize_trace, nb::arg("path"), nb::call_guard<Unlocked>());
+  m.def(
+      "summarize_trace", [](const std::string& path) { return summarize_trace(path); }, nb::arg("path"),
+      nb::call_guard<Unlocked>());
 }
 
 }  // namespace moka::python

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/build.h"
 #include "api/internal.h"
+#include "api/path.h"
 #include "api/program_impl.h"
 #include "editing/join.h"
 #include "format/mlmodelc/write.h"
@@ -65,8 +66,8 @@ ModelSource::ModelSource(Message specification) {
   impl_ = std::make_shared<Impl>(format::ModelSource{specification.impl().message});
 }
 
-ModelSource ModelSource::open(const std::string& path) {
-  return ModelSource(std::make_shared<Impl>(unwrap(format::ModelSource::read(path))));
+ModelSource ModelSource::open(const std::filesystem::path& path) {
+  return ModelSource(std::make_shared<Impl>(unwrap(format::ModelSource::read(api::native(path)))));
 }
 
 Message ModelSource::specification() const {
@@ -94,8 +95,8 @@ void ModelSource::add_stage(const ModelSource& model, const std::string& name) {
   unwrap(editing::add_stage(impl_->source(), model.impl_->source(), name));
 }
 
-void ModelSource::save(const std::string& path, Overwrite overwrite) const {
-  unwrap(impl_->source().write(path, overwrite == Overwrite::any));
+void ModelSource::save(const std::filesystem::path& path, Overwrite overwrite) const {
+  unwrap(impl_->source().write(api::native(path), overwrite == Overwrite::any));
 }
 
 Model ModelSource::load(const ModelConfiguration& configuration) const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/c_support.h"
+#include "api/path.h"
 #include "base/error.h"
 #include "moka/custom.h"
 #include "moka/plugin.h"
@@ -254,7 +255,8 @@ using moka::api::guarded;
 
 namespace moka {
 
-void load_plugin(const std::string& path) {
+void load_plugin(const std::filesystem::path& plugin) {
+  const std::string& path = api::native(plugin);
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -341,13 +343,13 @@ moka_status moka_unregister_model(const char* name) {
 
 moka_status moka_set_linked_model_folders(const char* const* folders, size_t count) {
   return guarded([&] {
-    std::vector<std::string> list;
+    std::vector<std::filesystem::path> list;
     for (size_t i = 0; i < count; ++i) {
       if (folders == nullptr || folders[i] == nullptr)
         throw Exception(ErrorKind::invalid_argument, cat("folder ", i, ": expected a path, got NULL"));
       list.emplace_back(folders[i]);
     }
-    moka::set_linked_model_folders(std::move(list));
+    moka::set_linked_model_folders(list);
   });
 }
 

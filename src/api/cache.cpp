@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "api/internal.h"
+#include "api/path.h"
 #include "base/checksum.h"
 #include "base/replace_file.h"
 #include "kernel/device.h"
@@ -142,11 +143,11 @@ void PackedWeights::show_remark() const {
 
 }  // namespace api
 
-std::string cache_folder(const std::string& cache) { return api::unwrap(folder_of(cache)); }
+std::string cache_folder(const std::string& cache) { return api::unwrap(folder_of(api::native(cache))); }
 
-std::vector<CachedModel> cached_models(const std::string& folder) {
+std::vector<CachedModel> cached_models(const std::filesystem::path& folder) {
   std::vector<CachedModel> out;
-  for (const File& f : files_in(folder)) {
+  for (const File& f : files_in(api::native(folder))) {
     if (f.unfinished || f.path.extension() != kEnding) continue;
     CachedModel m{f.path.string(), {}, static_cast<size_t>(f.bytes)};
     if (auto file = map_file(m.file); file.ok())
@@ -161,9 +162,9 @@ std::vector<CachedModel> cached_models(const std::string& folder) {
   return out;
 }
 
-size_t clear_cache(const std::string& folder) {
+size_t clear_cache(const std::filesystem::path& folder) {
   size_t n = 0;
-  for (const File& f : files_in(folder)) {
+  for (const File& f : files_in(api::native(folder))) {
     std::error_code error;
     if (fs::remove(f.path, error) && !f.unfinished && f.path.extension() != runtime::kContentEnding) n++;
     if (error) throw Exception(ErrorKind::io, cat("'", f.path.string(), "': ", error.message()));

@@ -6,6 +6,7 @@
 
 #include "api/compare_fields.h"
 #include "api/internal.h"
+#include "api/path.h"
 #include "diff/compare.h"
 #include "moka/model.h"
 
@@ -118,7 +119,9 @@ const char* name_of(ModelComparison::Kind kind) {
   return "";
 }
 
-ModelComparison compare_models(const std::string& a, const std::string& b, const ComparisonOptions& options) {
+ModelComparison compare_models(const std::filesystem::path& first_path, const std::filesystem::path& second_path,
+                               const ComparisonOptions& options) {
+  const std::string &a = api::native(first_path), &b = api::native(second_path);
   const Opened first = open(a, options.function_a, options.key), second = open(b, options.function_b, options.key);
   ModelComparison out;
   if (first.function != nullptr && second.function != nullptr) {

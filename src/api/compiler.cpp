@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "api/internal.h"
+#include "api/path.h"
 #include "compiler/class_name.h"
 #include "compiler/compiler.h"
 #include "compiler/decompile.h"
@@ -33,40 +34,41 @@ std::vector<EmbeddedNetwork> compile(const format::ModelFile& file, const std::s
 }
 
 /// Opens a model to compile it. Apple's compiler copies every text of a package.
-format::ModelFile open_source(const std::string& path) {
+format::ModelFile open_source(const std::filesystem::path& path) {
   format::OpenOptions options;
   options.verbatim_texts = true;
-  return api::unwrap(format::open_model(path, options));
+  return api::unwrap(format::open_model(api::native(path), options));
 }
 
 }  // namespace
 
-std::vector<EmbeddedNetwork> compile_model(const std::string& path, const std::string& destination,
+std::vector<EmbeddedNetwork> compile_model(const std::filesystem::path& path, const std::filesystem::path& destination,
                                            const CompilationOptions& options) {
-  return compile(open_source(path), compiler::model_name(path), destination, {path}, options);
+  return compile(open_source(path), compiler::model_name(api::native(path)), api::native(destination),
+                 {api::native(path)}, options);
 }
 
-std::vector<EmbeddedNetwork> compile_model(const ModelAsset& asset, const std::string& destination,
+std::vector<EmbeddedNetwork> compile_model(const ModelAsset& asset, const std::filesystem::path& destination,
                                            const CompilationOptions& options) {
   ModelAssetView view{asset.specification, {asset.blobs.begin(), asset.blobs.end()}, nullptr};
   return compile_model(view, destination, options);
 }
 
-std::vector<EmbeddedNetwork> compile_model(const ModelAssetView& asset, const std::string& destination,
+std::vector<EmbeddedNetwork> compile_model(const ModelAssetView& asset, const std::filesystem::path& destination,
                                            const CompilationOptions& options) {
   std::map<std::string, Bytes> blobs;
   for (const auto& [name, data] : asset.blobs) blobs.emplace(name, Bytes{data, asset.owner});
   return compile(api::unwrap(format::open_model_bytes({asset.specification, asset.owner}, blobs)),
-                 compiler::model_name(destination), destination, {}, options);
+                 compiler::model_name(api::native(destination)), api::native(destination), {}, options);
 }
 
-void decompile_model(const std::string& path, const std::string& destination, Overwrite overwrite) {
+void decompile_model(const std::filesystem::path& from, const std::filesystem::path& to, Overwrite overwrite) {
+  const std::string &path = api::native(from), &destination = api::native(to);
   const format::ModelFile file = api::unwrap(format::open_model(path));
   api::unwrap(format::refuse_encrypted(file, "decompiling it"));
   if (file.compiled() == nullptr)
     api::raise(fail(ErrorCode::invalid_argument, "'", path, "': expected a compiled model (.mlmodelc)"));
-  const std::filesystem::path out(destination);
-  const bool package = (out.has_filename() ? out : out.parent_path()).extension() == ".mlpackage";
+  const bool package = (to.has_filename() ? to : to.parent_path()).extension() == ".mlpackage";
   const OutputKind kind = package ? OutputKind::package : OutputKind::specification;
   const bool force = overwrite == Overwrite::any;
   api::unwrap(check_output(destination, kind, force, {path}));
@@ -80,16 +82,18 @@ void decompile_model(const std::string& path, const std::string& destination, Ov
                                      destination, kind, force, {path}));
 }
 
-std::map<std::string, std::string> generate_interface(const std::string& path, const InterfaceOptions& options) {
+std::map<std::string, std::string> generate_interface(const std::filesystem::path& path,
+                                                      const InterfaceOptions& options) {
   const bool core_ml = options.language == Language::swift || options.language == Language::objective_c;
   const import::ModelDescription description =
-      api::unwrap(compiler::interface_of(api::unwrap(format::open_model(path)), core_ml));
-  return compiler::generate(description, compiler::model_name(path), static_cast<compiler::Language>(options.language),
+      api::unwrap(compiler::interface_of(api::unwrap(format::open_model(api::native(path))), core_ml));
+  return compiler::generate(description, compiler::model_name(api::native(path)),
+                            static_cast<compiler::Language>(options.language),
                             {options.swift_version, options.public_access, options.global_module});
 }
 
-std::string model_metadata(const std::string& path) {
-  return api::unwrap(compiler::metadata_of(open_source(path), compiler::model_name(path))).dump(2);
+std::string model_metadata(const std::filesystem::path& path) {
+  return api::unwrap(compiler::metadata_of(open_source(path), compiler::model_name(api::native(path)))).dump(2);
 }
 
 }  // namespace moka

@@ -5,6 +5,7 @@
 
 #include "api/custom_layer.h"
 #include "api/internal.h"
+#include "api/path.h"
 #include "import/registered_models.h"
 
 namespace moka {
@@ -267,14 +268,16 @@ void register_model(const std::string& name, ModelFactory factory) {
   import::register_model(name, {make, {}});
 }
 
-void register_model_file(const std::string& name, const std::string& path) {
+void register_model_file(const std::string& name, const std::filesystem::path& path) {
   if (name.empty() || path.empty())
     throw Exception(ErrorKind::invalid_argument, cat("registering '", name, "': expected a name and a path"));
-  import::register_model(name, {nullptr, path});
+  import::register_model(name, {nullptr, api::native(path)});
 }
 
 bool unregister_model(const std::string& name) { return import::unregister_model(name); }
 std::vector<std::string> registered_models() { return import::registered_model_names(); }
-void set_linked_model_folders(std::vector<std::string> folders) { import::set_linked_folders(std::move(folders)); }
+void set_linked_model_folders(const std::vector<std::filesystem::path>& folders) {
+  import::set_linked_folders(api::native(folders));
+}
 
 }  // namespace moka

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "api/internal.h"
+#include "api/path.h"
 #include "base/lazy_memory.h"
 #include "base/replace_file.h"
 #include "format/age/age.h"
@@ -110,16 +111,17 @@ std::vector<std::string> recipients_of(const std::string& identities) {
   return out;
 }
 
-void encrypt_model(const std::string& path, const std::string& destination, const EncryptionOptions& options) {
+void encrypt_model(const std::filesystem::path& path, const std::filesystem::path& destination,
+                   const EncryptionOptions& options) {
   const age::Lock lock = lock_of(options);
-  const std::string trimmed = fs::path(path).has_filename() ? path : fs::path(path).parent_path().string();
+  const std::string trimmed = api::native(path.has_filename() ? path : path.parent_path());
   const format::ModelFile model =
       api::unwrap(format::open_model(trimmed, {nullptr, true, [](const std::string&, bool) -> Result<std::string> {
                                                  return fail(ErrorCode::invalid_argument, "it is encrypted already");
                                                }}));
   const format::Rope content = content_of(trimmed);
-  FileReplacement file = api::unwrap(
-      FileReplacement::begin(destination, OutputKind::encrypted_model, options.overwrite == Overwrite::any, {trimmed}));
+  FileReplacement file = api::unwrap(FileReplacement::begin(api::native(destination), OutputKind::encrypted_model,
+                                                            options.overwrite == Overwrite::any, {trimmed}));
   uint64_t done = 0;
   api::unwrap(age::encrypt(content, lock, [&](std::span<const std::byte> part) {
     done += part.size();
@@ -129,7 +131,9 @@ void encrypt_model(const std::string& path, const std::string& destination, cons
   api::unwrap(file.finish(false));
 }
 
-void decrypt_model(const std::string& path, const std::string& destination, const KeySource& key, Overwrite overwrite) {
+void decrypt_model(const std::filesystem::path& from, const std::filesystem::path& to, const KeySource& key,
+                   Overwrite overwrite) {
+  const std::string &path = api::native(from), &destination = api::native(to);
   const Bytes file = api::unwrap(map_file(path));
   if (!age::is_encrypted(file)) api::raise(fail(ErrorCode::invalid_argument, "'", path, "' is not encrypted"));
   const bool force = overwrite == Overwrite::any;
@@ -161,7 +165,11 @@ std::vector<std::byte> encrypt(std::span<const std::byte> bytes, const Encryptio
 }
 
 void set_key_source(KeySource source) { format::set_default_key_source(api::key_source(source)); }
-std::string read_identity_file(const std::string& path) { return api::unwrap(format::read_identity_file(path)); }
-std::string read_passphrase_file(const std::string& path) { return api::unwrap(format::read_passphrase_file(path)); }
+std::string read_identity_file(const std::filesystem::path& path) {
+  return api::unwrap(format::read_identity_file(api::native(path)));
+}
+std::string read_passphrase_file(const std::filesystem::path& path) {
+  return api::unwrap(format::read_passphrase_file(api::native(path)));
+}
 
 }  // namespace moka

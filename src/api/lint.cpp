@@ -8,6 +8,7 @@
 #include "api/internal.h"
 #include "api/lint.h"
 #include "api/new_state.h"
+#include "api/path.h"
 #include "compiler/class_name.h"
 #include "editing/version.h"
 #include "moka/input_sizes.h"
@@ -156,9 +157,10 @@ bool Report::has(Level at_least) const {
   return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.level >= at_least; });
 }
 
-Report check(const std::string& path, const Options& options) {
+Report check(const std::filesystem::path& model, const Options& options) {
   const Rules use = chosen(options);
   Report report;
+  const std::string& path = api::native(model);
   const format::ModelFile file = api::unwrap(format::open_model(path, {.any_kind = true}));
   const auto source = format::ModelSource::read(path);
   linting::Subject subject = subject_of(file, source.ok() ? &*source : nullptr, path, options, report.remarks);
@@ -171,8 +173,9 @@ Report check(const std::string& path, const Options& options) {
   return report;
 }
 
-Repair fix(const std::string& path, const Options& options) {
+Repair fix(const std::filesystem::path& model, const Options& options) {
   const Rules use = chosen(options);
+  const std::string& path = api::native(model);
   Repair out{ModelSource::open(path), {}};
   format::ModelSource changed = out.model.impl().source();
   changed.specification = changed.specification.copy();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/internal.h"
+#include "api/path.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/processors.h"
@@ -169,6 +170,9 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   const size_t heap = heap_in_use();
   api::check_threads(configuration.threads);
   api::check_processors(configuration.processors);
+  for (const std::string* path :
+       {&configuration.rates, &configuration.neural_engine_rules, &configuration.cache, &configuration.kernel_cache})
+    api::native(*path);
   kernel::place_workers(configuration.processors);
   const Watch watch(Stop(configuration.stop, configuration.deadline), progress_of(configuration));
   const Watch::Scope watched(&watch);

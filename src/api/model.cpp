@@ -6,6 +6,7 @@
 #include "api/build.h"
 #include "api/caught.h"
 #include "api/internal.h"
+#include "api/path.h"
 #include "api/program_impl.h"
 #include "base/clock.h"
 #include "base/processors.h"
@@ -89,12 +90,13 @@ Model Model::Impl::in_memory(const Bytes& specification, const std::map<std::str
       std::move(packed)));
 }
 
-Model Model::load(const std::string& path, const ModelConfiguration& configuration) {
+Model Model::load(const std::filesystem::path& path, const ModelConfiguration& configuration) {
   return Model(Impl::from_file(
-      path, [&](const auto& options) { return format::open_model(path, options); }, configuration));
+      api::native(path), [&](const auto& options) { return format::open_model(path.native(), options); },
+      configuration));
 }
 
-Expected<Model> Model::try_load(const std::string& path, const ModelConfiguration& configuration) noexcept {
+Expected<Model> Model::try_load(const std::filesystem::path& path, const ModelConfiguration& configuration) noexcept {
   try {
     return load(path, configuration);
   } catch (...) {
@@ -163,9 +165,9 @@ Model Model::configured(const ModelConfiguration& configuration) const {
   return Model(values.empty() ? std::move(made) : Impl::with_parameters(*made, values));
 }
 
-ModelDescription Model::describe(const std::string& path) { return outline(path).description; }
+ModelDescription Model::describe(const std::filesystem::path& path) { return outline(path).description; }
 
-ModelOutline Model::outline(const std::string& path) { return Inspection::open(path).outline(); }
+ModelOutline Model::outline(const std::filesystem::path& path) { return Inspection::open(path).outline(); }
 
 const ModelDescription& Model::description() const& { return impl_->description; }
 ModelDescription Model::description() && { return impl_->description; }

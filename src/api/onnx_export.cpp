@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "api/internal.h"
+#include "api/path.h"
 #include "base/replace_file.h"
 #include "compiler/onnx/export.h"
 #include "format/onnx/write.h"
@@ -83,23 +84,26 @@ OnnxExport write(import::ImportedModel model, const std::string& destination, co
 
 }  // namespace
 
-OnnxExport export_onnx(const std::string& path, const std::string& destination, const OnnxExportOptions& options) {
-  return write(api::unwrap(import::import_model(api::unwrap(format::open_model(path)), {})), destination, options,
-               {path});
+OnnxExport export_onnx(const std::filesystem::path& path, const std::filesystem::path& destination,
+                       const OnnxExportOptions& options) {
+  return write(api::unwrap(import::import_model(api::unwrap(format::open_model(api::native(path))), {})),
+               api::native(destination), options, {api::native(path)});
 }
 
-OnnxExport export_onnx(const ModelAssetView& model, const std::string& destination, const OnnxExportOptions& options) {
+OnnxExport export_onnx(const ModelAssetView& model, const std::filesystem::path& destination,
+                       const OnnxExportOptions& options) {
   std::map<std::string, Bytes> blobs;
   for (const auto& [name, data] : model.blobs) blobs.emplace(name, Bytes{data, model.owner});
   const format::ModelFile file = api::unwrap(format::open_model_bytes({model.specification, model.owner}, blobs));
-  return write(api::unwrap(import::import_model(file, {})), destination, options);
+  return write(api::unwrap(import::import_model(file, {})), api::native(destination), options);
 }
 
-OnnxExport export_mil_onnx(const std::string& text, const std::string& destination, const OnnxExportOptions& options,
+OnnxExport export_mil_onnx(const std::string& text, const std::filesystem::path& destination,
+                           const OnnxExportOptions& options,
                            const std::map<std::string, std::vector<std::byte>>& weights) {
   std::map<std::string, Bytes> files;
   for (const auto& [name, bytes] : weights) files.emplace(name, Bytes::copy_of(bytes));
-  return write(api::unwrap(api::import_text(text, files, nullptr)), destination, options);
+  return write(api::unwrap(api::import_text(text, files, nullptr)), api::native(destination), options);
 }
 
 }  // namespace moka

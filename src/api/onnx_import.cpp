@@ -3,6 +3,7 @@
 
 #include "api/build.h"
 #include "api/internal.h"
+#include "api/path.h"
 #include "api/program_arguments.h"
 #include "api/program_impl.h"
 #include "import/onnx/import.h"
@@ -122,8 +123,8 @@ OnnxImport imported(const format::onnx::ModelFile& file, const OnnxImportOptions
 
 }  // namespace
 
-OnnxImport import_onnx(const std::string& path, const OnnxImportOptions& options) {
-  return imported(api::unwrap(format::onnx::open_model(path)), options);
+OnnxImport import_onnx(const std::filesystem::path& path, const OnnxImportOptions& options) {
+  return imported(api::unwrap(format::onnx::open_model(api::native(path))), options);
 }
 
 OnnxImport import_onnx(std::span<const std::byte> model, const OnnxImportOptions& options) {

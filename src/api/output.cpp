@@ -2,6 +2,7 @@
 #include "moka/output.h"
 
 #include "api/internal.h"
+#include "api/path.h"
 #include "base/replace_file.h"
 
 namespace moka {
@@ -12,15 +13,16 @@ OutputKind internal(FileKind kind) { return static_cast<OutputKind>(kind); }
 
 }  // namespace
 
-std::optional<OutputRefusal> refused_output(const std::string& path, FileKind kind,
-                                            const std::vector<std::string>& inputs) {
-  auto refused = refusal(path, internal(kind), inputs);
+std::optional<OutputRefusal> refused_output(const std::filesystem::path& path, FileKind kind,
+                                            const std::vector<std::filesystem::path>& inputs) {
+  auto refused = refusal(api::native(path), internal(kind), api::native(inputs));
   if (!refused) return std::nullopt;
   return OutputRefusal{std::move(refused->reason), refused->can_force};
 }
 
-void write_file(const std::string& path, FileKind kind, std::span<const std::byte> content, Overwrite overwrite) {
-  api::unwrap(replace_file(path, internal(kind), {&content, 1}, false, overwrite == Overwrite::any));
+void write_file(const std::filesystem::path& path, FileKind kind, std::span<const std::byte> content,
+                Overwrite overwrite) {
+  api::unwrap(replace_file(api::native(path), internal(kind), {&content, 1}, false, overwrite == Overwrite::any));
 }
 
 }  // namespace moka

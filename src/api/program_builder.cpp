@@ -274,7 +274,9 @@ void ProgramBuilder::metadata(const ModelDescription& texts) {
 std::string ProgramBuilder::type_of(Value value) { return cat(api::handle(value)->type); }
 std::string ProgramBuilder::name_of(Value value) { return api::handle(value)->name; }
 std::string ProgramBuilder::mil() const { return ir::print_text(impl_->program); }
-void ProgramBuilder::save(const std::string& path, Overwrite overwrite) const { source().save(path, overwrite); }
+void ProgramBuilder::save(const std::filesystem::path& path, Overwrite overwrite) const {
+  source().save(path, overwrite);
+}
 
 Model ProgramBuilder::build(const ModelConfiguration& configuration) {
   impl_->check_outputs();

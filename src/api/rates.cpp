@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "api/internal.h"
+#include "api/path.h"
 #include "base/processors.h"
 #include "kernel/device.h"
 #include "runtime/cache_file.h"
@@ -179,11 +180,11 @@ Devices measurable(const std::string& device) {
 
 MachineRates measure_rates(const std::string& file, int threads, const std::string& device) {
   std::lock_guard lock(api::measuring);
-  return api::machine_rates(file, api::measurable(device), threads, true);
+  return api::machine_rates(api::native(file), api::measurable(device), threads, true);
 }
 
 MachineRates read_rates(const std::string& file, int threads, const std::string& device) {
-  return api::machine_rates(file, api::measurable(device), threads, false);
+  return api::machine_rates(api::native(file), api::measurable(device), threads, false);
 }
 
 }  // namespace moka

@@ -7,6 +7,7 @@
 
 #include "api/build.h"
 #include "api/internal.h"
+#include "api/path.h"
 #include "api/update_examples.h"
 #include "compiler/decompile.h"
 #include "moka/compiler.h"
@@ -57,10 +58,9 @@ Model UpdateContext::model(const ModelConfiguration& configuration) const {
   }
 }
 
-void UpdateContext::save(const std::string& path, Overwrite overwrite) const {
-  const std::filesystem::path out(path);
+void UpdateContext::save(const std::filesystem::path& path, Overwrite overwrite) const {
   const ModelSource source = impl_->source();
-  if ((out.has_filename() ? out : out.parent_path()).extension() != ".mlmodelc") return source.save(path, overwrite);
+  if ((path.has_filename() ? path : path.parent_path()).extension() != ".mlmodelc") return source.save(path, overwrite);
   compile_model(api::asset_of(source.impl().source()), path, {.overwrite = overwrite});
 }
 
@@ -391,9 +391,9 @@ UpdateContext UpdateTask::Impl::run_neighbors() {
 UpdateTask::UpdateTask(const ModelSource& model, UpdateExamples examples, UpdateOptions options)
     : impl_(std::make_shared<Impl>(model, api::file_of(model), std::move(examples), std::move(options))) {}
 
-UpdateTask::UpdateTask(const std::string& path, UpdateExamples examples, UpdateOptions options)
+UpdateTask::UpdateTask(const std::filesystem::path& path, UpdateExamples examples, UpdateOptions options)
     : impl_([&] {
-        Opened opened = open_for_update(path);
+        Opened opened = open_for_update(api::native(path));
         return std::make_shared<Impl>(std::move(opened.source), std::move(opened.file), std::move(examples),
                                       std::move(options));
       }()) {}

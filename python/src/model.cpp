@@ -115,7 +115,7 @@ Model with_parameters(const Model& model, const Dict& values) {
   Borrowed borrowed;
   std::map<std::string, MultiArray> arrays;
   for (const auto& [key, value] : values) {
-    const std::string name = nb::cast<std::string>(key);
+    const std::string name(utf8_of(key));
     MultiArray array;
     if (!borrowed.array(value, false, array))
       raise_type("parameter '" + name + "': expected an array of numbers, got " + kind_of(value));

@@ -22,7 +22,7 @@ namespace {
 UpdateParameters to_parameters(const Dict& given) {
   UpdateParameters out;
   for (const auto& [key, value] : given) {
-    const std::string name = nb::cast<std::string>(key);
+    const std::string name(utf8_of(key));
     if (nb::isinstance<nb::bool_>(value)) {
       out[name] = nb::cast<bool>(value);
     } else if (PyIndex_Check(value.ptr()) != 0) {
@@ -114,7 +114,8 @@ class Task {
     if (!nb::isinstance<nb::dict>(row)) return;
     const auto& inputs = description().training_inputs;
     for (auto [key, value] : nb::borrow<nb::dict>(row)) {
-      const std::string name = nb::cast<std::string>(nb::str(nb::handle(key)));
+      const nb::str text{nb::handle(key)};
+      const std::string name(utf8_of(text));
       if (std::any_of(inputs.begin(), inputs.end(), [&](const auto& f) { return f.name == name; })) continue;
       std::string all;
       for (const auto& f : inputs) all += (all.empty() ? "'" : ", '") + f.name + "'";

@@ -14,6 +14,13 @@ std::string kind_of(nb::handle value) {
   return nb::cast<std::string>(nb::borrow<nb::str>(type.attr("__name__")));
 }
 
+std::string_view utf8_of(nb::handle text) {
+  Py_ssize_t size = 0;
+  const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (bytes == nullptr) throw nb::python_error();
+  return {bytes, static_cast<size_t>(size)};
+}
+
 void raise_unfit(const FeatureDescription& f, nb::handle value, const nb::python_error& why) {
   if (!why.matches(PyExc_TypeError) && !why.matches(PyExc_ValueError)) throw why;
   raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got " + kind_of(value) + ": " +
@@ -75,7 +82,7 @@ std::string text_of(nb::handle value) {
     auto b = nb::borrow<nb::bytes>(value);
     return {b.c_str(), b.size()};
   }
-  return nb::cast<std::string>(value);
+  return std::string(utf8_of(value));
 }
 
 bool is_text(nb::handle value) { return nb::isinstance<nb::str>(value) || nb::isinstance<nb::bytes>(value); }
@@ -195,10 +202,7 @@ const FeatureDescription* find(const std::vector<FeatureDescription>& list, std:
 /// Valid while the key lives.
 std::string_view name_of(nb::handle key) {
   if (!nb::isinstance<nb::str>(key)) raise_type("expected names of features as keys, got " + kind_of(key));
-  Py_ssize_t size = 0;
-  const char* text = PyUnicode_AsUTF8AndSize(key.ptr(), &size);
-  if (text == nullptr) throw nb::python_error();
-  return {text, static_cast<size_t>(size)};
+  return utf8_of(key);
 }
 
 }  // namespace
@@ -316,7 +320,7 @@ Features to_columns(nb::handle dict, const std::vector<FeatureDescription>& desc
     StringSequence texts;
     for (nb::handle text : value) {
       if (!nb::isinstance<nb::str>(text)) raise_type("column '" + name + "': expected strings, got " + kind_of(text));
-      texts.push_back(nb::cast<std::string>(text));
+      texts.emplace_back(utf8_of(text));
     }
     out[name] = std::move(texts);
   }

@@ -5,6 +5,7 @@
 
 #include <list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "moka/custom.h"
@@ -34,6 +35,8 @@ struct Reading {
 
 /// The name of the value's class.
 std::string kind_of(nb::handle value);
+/// The text of a str while it lives. Raises UnicodeEncodeError, a ValueError, for halves of surrogate pairs.
+std::string_view utf8_of(nb::handle text);
 /// Raises TypeError for a TypeError or ValueError that shows that `value` does not fit the feature. Raises other errors
 /// unchanged.
 [[noreturn]] void raise_unfit(const FeatureDescription& f, nb::handle value, const nb::python_error& why);

@@ -324,6 +324,10 @@ def test_nearest_neighbors_keep_examples(tmp_path):
         moka.UpdateTask(empty, [{"x": [np.nan, 0.0], "label": "up"}]).run()
     with pytest.raises(TypeError, match="example 0: .*label.*expected String, got int"):
         moka.UpdateTask(empty, [{"x": [1.0, 0.0], "label": 1}]).run()
+    with pytest.raises(ValueError, match="surrogates"):
+        moka.UpdateTask(empty, [{"x": [1.0, 0.0], "label": "\ud800"}]).run()
+    with pytest.raises(ValueError, match="surrogates"):
+        moka.UpdateTask(empty, [{"x": [1.0, 0.0], "\ud800": "up"}]).run()
 
 
 def test_nearest_neighbors_take_every_form_of_an_example(tmp_path):

@@ -12,7 +12,14 @@
 namespace moka {
 
 /// How an image's pixels are stored.
-enum class PixelFormat : uint8_t { gray8, rgb8, rgba8, bgra8, gray_float32 };
+enum class PixelFormat : uint8_t {
+  gray8,
+  rgb8,
+  rgba8,
+  bgra8,
+  gray_float32,
+  gray_float16,  ///< Core ML's OneComponent16Half
+};
 MOKA_EXPORT size_t bytes_per_pixel(PixelFormat format);
 
 /// Pixels, owned or borrowed, in rows from top to bottom. Copies share the pixels.
@@ -27,6 +34,9 @@ struct MOKA_EXPORT Image {
   Image(int64_t width, int64_t height, PixelFormat format);
   /// Borrowed: `pixels` must outlive the image and every prediction that uses it.
   Image(void* pixels, int64_t width, int64_t height, PixelFormat format, int64_t row_bytes = 0);
+  /// A copy without gaps between rows. Numbers that become bytes are rounded and cut off at 0 and 255; new alpha is
+  /// 255. Throws invalid_argument (gray to color, color to gray, no pixels).
+  Image converted(PixelFormat format) const;
 };
 
 /// Core ML's dictionary: string or int64 keys and numeric values. Only one of the two maps is used.

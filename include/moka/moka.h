@@ -74,7 +74,8 @@ typedef enum moka_pixel_format MOKA_INT {
   MOKA_RGB8 = 1,
   MOKA_RGBA8 = 2,
   MOKA_BGRA8 = 3,
-  MOKA_GRAY_FLOAT32 = 4
+  MOKA_GRAY_FLOAT32 = 4,
+  MOKA_GRAY_FLOAT16 = 5 /* Core ML's OneComponent16Half */
 } moka_pixel_format;
 
 typedef enum moka_feature_type MOKA_INT {

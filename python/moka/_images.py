@@ -9,16 +9,25 @@ from ._arrays import as_array
 
 #: The modes that Core ML's own Python module takes.
 _CORE_ML_MODES = ("RGB", "RGBA", "L", "F")
+#: What arrays of pixels hold: bytes, and numbers of one gray component.
+_PIXEL_TYPES = (np.uint8, np.float16, np.float32)
 
 
 def from_pixels(pixels: np.ndarray) -> Any:
-    """A PIL image of mode L, F, RGB or RGBA that copies `pixels` of shape (H, W) or (H, W, C). Returns the array itself if
+    """A PIL image of mode L, F, RGB or RGBA that copies `pixels` of shape (H, W) or (H, W, C); F for half floats. Returns the array itself if
     Pillow is not installed."""
     try:
         from PIL import Image
     except ImportError:
         return pixels
-    return Image.fromarray(pixels)
+    return Image.fromarray(pixels.astype(np.float32) if pixels.dtype == np.float16 else pixels)
+
+
+def _has_dense_rows(pixels: np.ndarray) -> bool:
+    """Whether only rows have gaps between them."""
+    if pixels.ndim not in (2, 3) or not pixels.flags.aligned or not pixels.size:
+        return False
+    return bool(pixels[0].flags.c_contiguous and pixels.strides[0] >= pixels[0].nbytes)
 
 
 def _is_image(value: Any) -> bool:
@@ -33,10 +42,13 @@ def as_core_ml_pixels(value: Any) -> np.ndarray:
 
 
 def as_pixels(value: Any) -> np.ndarray:
-    """Pixels as uint8 (H, W), (H, W, 3) or (H, W, 4), or float32 (H, W), of a picture of any kind: a PIL image, an
+    """Pixels as uint8 (H, W), (H, W, 3) or (H, W, 4), or float32 or float16 (H, W), of a picture of any kind: a PIL image, an
     array or tensor, a path, an open file or the bytes of one. Raises TypeError, and what reading a file raises."""
-    if isinstance(value, np.ndarray) and value.dtype == np.uint8:
-        return np.ascontiguousarray(value if value.ndim != 3 or value.shape[2] != 1 else value[:, :, 0])
+    if isinstance(value, memoryview) and value.ndim > 1:
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray) and value.dtype in _PIXEL_TYPES:
+        pixels = value if value.ndim != 3 or value.shape[2] != 1 else value[:, :, 0]
+        return pixels if _has_dense_rows(pixels) else np.ascontiguousarray(pixels)
     if _is_image(value):
         return _of_pillow(value)
     if isinstance(value, (str, bytes, bytearray, memoryview)) or hasattr(value, "__fspath__") or hasattr(value, "read"):

@@ -125,11 +125,11 @@ class Predictor:
         record. A list of these is a batch, whose items are predicted in parallel. Multi-arrays accept numpy arrays of any
         type, byte order and strides (used without a copy if they are row-major and of the model's own type), tensors,
         objects with DLPack or the buffer protocol, lists, numbers, and files of sound (.wav) and numbers (.npy, .json,
-        .txt); integers take whole numbers that fit. Images accept PIL images, uint8 arrays of shape (H, W) or (H, W, 3 or 4), and picture files. A file is a path,
-        an open file or, for pictures, its bytes. Strings, dictionaries and sequences accept str, dict and list. None means
+        .txt); integers take whole numbers that fit. Images accept PIL images, uint8 arrays of shape (H, W) or (H, W, 3 or 4),
+        float16 and float32 arrays of shape (H, W), and picture files. A file is a path, an open file or, for pictures, its bytes. Strings, dictionaries and sequences accept str, dict and list. None means
         no value, for optional inputs.
         outputs: names of the wanted outputs; operations that only other outputs need do not run. Or writable arrays of the
-        declared element type and shape to write to (output backings).
+        declared element type and shape to write to (output backings); images are written as input images are given.
         state: from new_state(); required by stateful models.
         resize: resize pictures to a size that the model accepts. fit: how to resize, "scaleFill" (the default), "scaleFit" or
         "centerCrop"; implies resize.
@@ -140,7 +140,7 @@ class Predictor:
         operations on the CPU and before each submission to a GPU, and leave a state as it was before.
 
         Returns a dict of every output, or a list of dicts. Multi-arrays are numpy arrays of the declared element type,
-        images PIL images (arrays without Pillow), classes int or str, probabilities a dict.
+        images PIL images (arrays without Pillow; mode F for half floats), classes int or str, probabilities a dict.
         Raises TypeError (kind of a value), InvalidArgumentError (a ValueError: names, shapes, sizes), DataError.
         """
         started = time.perf_counter()

@@ -34,7 +34,7 @@ auto reading_files(Act act) {
 Image resized(const Image& image, const FeatureDescription& f, const Reading& reading) {
   const auto [width, height] = cli::picture_size(f.image, image.width, image.height);
   if (width == image.width && height == image.height) return image;
-  if (image.format == PixelFormat::gray_float32)
+  if (image.format == PixelFormat::gray_float32 || image.format == PixelFormat::gray_float16)
     raise(ErrorKind::invalid_argument, "input '" + f.name + "': only pictures of 8 bits a channel are resized");
   return reading_files([&] {
     return cli::to_image(io::fit(cli::to_picture(image), static_cast<size_t>(width), static_cast<size_t>(height),
@@ -52,6 +52,39 @@ bool is_file(nb::handle value) {
   return nb::isinstance<nb::str>(value) || nb::hasattr(value, "__fspath__") || nb::hasattr(value, "read");
 }
 
+Image image_in(MultiArray pixels, const std::string& where, const FeatureDescription& f) {
+  const auto& s = pixels.shape();
+  PixelFormat format{};
+  bool known = true;
+  if (s.size() == 2 && pixels.type() == DataType::uint8)
+    format = PixelFormat::gray8;
+  else if (s.size() == 2 && pixels.type() == DataType::float32)
+    format = PixelFormat::gray_float32;
+  else if (s.size() == 2 && pixels.type() == DataType::float16)
+    format = PixelFormat::gray_float16;
+  else if (s.size() == 3 && s[2] == 3 && pixels.type() == DataType::uint8)
+    format = PixelFormat::rgb8;
+  else if (s.size() == 3 && s[2] == 4 && pixels.type() == DataType::uint8)
+    format = PixelFormat::rgba8;
+  else
+    known = false;
+  if (!known)
+    raise(ErrorKind::invalid_argument,
+          where + ": expected " + f.formatted_type() +
+              " as uint8 of shape (H, W), (H, W, 3) or (H, W, 4) or float32 or float16 of shape (H, W), got " +
+              describe(FeatureValue(pixels)));
+  if (s[0] == 0 || s[1] == 0)
+    raise(ErrorKind::invalid_argument, where + ": expected " + f.formatted_type() + ", got a picture of " +
+                                           std::to_string(s[1]) + " x " + std::to_string(s[0]) + " pixels");
+  const auto& strides = pixels.strides();
+  const auto pixel = static_cast<int64_t>(bytes_per_pixel(format)),
+             element = static_cast<int64_t>(size_of(pixels.type()));
+  const int64_t row = s[0] == 1 ? s[1] * pixel : strides[0] * element;
+  if ((s[1] > 1 && strides[1] * element != pixel) || (s.size() == 3 && strides[2] != 1) || row < s[1] * pixel)
+    raise(ErrorKind::invalid_argument, where + ": expected rows from top to bottom without gaps between their pixels");
+  return Image(pixels.data(), s[1], s[0], format, row);
+}
+
 Image to_image(nb::handle value, const FeatureDescription& f, Borrowed& borrowed, const Reading* reading) {
   nb::object array;
   try {
@@ -63,29 +96,7 @@ Image to_image(nb::handle value, const FeatureDescription& f, Borrowed& borrowed
   MultiArray pixels;
   if (!borrowed.array(borrowed.keep(array), false, pixels))
     raise_type("input '" + f.name + "': expected " + f.formatted_type() + ", got " + kind_of(value));
-  const auto& s = pixels.shape();
-  PixelFormat format{};
-  bool known = true;
-  if (s.size() == 2 && pixels.type() == DataType::uint8)
-    format = PixelFormat::gray8;
-  else if (s.size() == 2 && pixels.type() == DataType::float32)
-    format = PixelFormat::gray_float32;
-  else if (s.size() == 3 && s[2] == 3 && pixels.type() == DataType::uint8)
-    format = PixelFormat::rgb8;
-  else if (s.size() == 3 && s[2] == 4 && pixels.type() == DataType::uint8)
-    format = PixelFormat::rgba8;
-  else
-    known = false;
-  if (!known)
-    raise(ErrorKind::invalid_argument,
-          "input '" + f.name + "': expected " + f.formatted_type() +
-              " as uint8 of shape (H, W), (H, W, 3) or (H, W, 4) or float32 of shape (H, W), got " +
-              describe(FeatureValue(pixels)));
-  if (s[0] == 0 || s[1] == 0)
-    raise(ErrorKind::invalid_argument, "input '" + f.name + "': expected " + f.formatted_type() +
-                                           ", got a picture of " + std::to_string(s[1]) + " x " + std::to_string(s[0]) +
-                                           " pixels");
-  const Image image(pixels.data(), s[1], s[0], format);
+  const Image image = image_in(pixels, "input '" + f.name + "'", f);
   return reading != nullptr && reading->resize ? resized(image, f, *reading) : image;
 }
 

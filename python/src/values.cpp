@@ -335,8 +335,9 @@ Features to_backings(nb::handle dict, const std::vector<FeatureDescription>& des
     const std::string name(name_of(key));
     const FeatureDescription* f = find(described, name);
     if (f == nullptr) raise(ErrorKind::invalid_argument, "output '" + name + "': not an output of the model");
-    if (f->type != FeatureType::multi_array)
-      raise_type("output '" + name + "': only multi-arrays can be written in place, this is " + f->formatted_type());
+    if (f->type != FeatureType::multi_array && f->type != FeatureType::image)
+      raise_type("output '" + name + "': only multi-arrays and images can be written in place, this is " +
+                 f->formatted_type());
     MultiArray array;
     const bool is_buffer = PyObject_CheckBuffer(value.ptr()) != 0;
     if (!is_buffer || !borrowed.array(value, true, array)) {
@@ -345,7 +346,10 @@ Features to_backings(nb::handle dict, const std::vector<FeatureDescription>& des
       raise_type("output '" + name + "': expected a writable array for " + f->formatted_type() + ", got " +
                  kind_of(value));
     }
-    out[name] = array;
+    if (f->type == FeatureType::image)
+      out[name] = image_in(array, "output '" + name + "'", *f);
+    else
+      out[name] = array;
   }
   return out;
 }
@@ -387,6 +391,9 @@ nb::object to_python(const FeatureValue& value) {
       if (v.format == PixelFormat::gray_float32)
         pixels =
             array_object(v.pixels.get(), {v.height, v.width}, {v.row_bytes / 4, 1}, DataType::float32, owner_of(v));
+      else if (v.format == PixelFormat::gray_float16)
+        pixels =
+            array_object(v.pixels.get(), {v.height, v.width}, {v.row_bytes / 2, 1}, DataType::float16, owner_of(v));
       else if (channels == 1)
         pixels = array_object(v.pixels.get(), {v.height, v.width}, {v.row_bytes, 1}, DataType::uint8, owner_of(v));
       else

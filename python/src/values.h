@@ -81,6 +81,8 @@ Features to_backings(nb::handle dict, const std::vector<FeatureDescription>& des
 /// Whether the value is a PIL image.
 bool is_image(nb::handle value);
 /// The pixels of a PIL image or of an array [H, W] or [H, W, 3 or 4].
+/// An array as the pixels of an image, which borrows it. `where` begins messages.
+Image image_in(MultiArray pixels, const std::string& where, const FeatureDescription& f);
 Image to_image(nb::handle value, const FeatureDescription& f, Borrowed& borrowed, const Reading* reading);
 /// Whether the value is a path or an open file.
 bool is_file(nb::handle value);

@@ -95,6 +95,8 @@ Status store_output(const import::FeatureDescription& feature, const ir::Type& t
 /// A row-major array in the memory of `view`, which `owner` keeps; rank 0 becomes shape [1]. Error: unsupported
 /// (element type).
 Result<MultiArray> array_in(const ir::TensorView& view, std::shared_ptr<const void> owner);
+/// One plane of half floats as an image in the same memory.
+Image image_in(const ir::TensorView& view, std::shared_ptr<const void> owner);
 /// A row-major array with undefined content; rank 0 becomes shape [1]. Errors: unsupported (element type),
 /// out_of_budget.
 Result<MultiArray> new_array(ir::DType dtype, const ir::Shape& shape);

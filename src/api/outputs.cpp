@@ -98,6 +98,22 @@ void store_pixels(const float* planes, const Image& image, int channels, bool sw
   }
 }
 
+/// Converts a plane into rows of half floats or floats, which may begin anywhere.
+Status store_plane(const ir::TensorView& view, const Image& image, ir::DType type) {
+  const ir::Shape row{image.width};
+  const size_t bytes = MOKA_TRY(ir::storage_bytes(type, row)), step = MOKA_TRY(ir::storage_bytes(view.dtype, row));
+  std::vector<std::byte> converted(view.dtype == type ? 0 : bytes);
+  for (int64_t y = 0; y < image.height; y++) {
+    std::byte* from = view.as<std::byte>() + static_cast<size_t>(y) * step;
+    if (view.dtype != type) {
+      convert({view.dtype, row, from}, {type, row, converted.data()});
+      from = converted.data();
+    }
+    std::memcpy(image.pixels.get() + y * image.row_bytes, from, bytes);
+  }
+  return {};
+}
+
 Status store_image(const import::FeatureDescription& f, const ir::TensorView& view, FeatureValue& value) {
   int rank = view.shape.rank();
   bool gray = f.image.color == import::ColorSpace::grayscale || f.image.color == import::ColorSpace::grayscale_float16;
@@ -110,7 +126,7 @@ Status store_image(const import::FeatureDescription& f, const ir::TensorView& vi
   int64_t h = view.shape[rank - 2], w = view.shape[rank - 1];
   if (h < 1 || w < 1 || h > 65536 || w > 65536)
     return fail(ErrorCode::malformed, "output '", f.name, "': an image of ", w, " x ", h);
-  PixelFormat format = f.image.color == import::ColorSpace::grayscale_float16 ? PixelFormat::gray_float32
+  PixelFormat format = f.image.color == import::ColorSpace::grayscale_float16 ? PixelFormat::gray_float16
                        : gray                                                 ? PixelFormat::gray8
                                                                               : PixelFormat::rgba8;
   auto* backing = std::get_if<Image>(&value);
@@ -124,7 +140,9 @@ Status store_image(const import::FeatureDescription& f, const ir::TensorView& vi
     return output_mismatch(f, cat("room for Image (", w, " x ", h, ")"), describe(value));
   bool color_backing = backing->format == PixelFormat::rgba8 || backing->format == PixelFormat::bgra8 ||
                        backing->format == PixelFormat::rgb8;
-  if (gray == color_backing || (!gray && !color_backing) || (gray && backing->format != format))
+  // Half floats may also be given as float32.
+  const bool is_wider = format == PixelFormat::gray_float16 && backing->format == PixelFormat::gray_float32;
+  if (gray == color_backing || (gray && backing->format != format && !is_wider))
     return output_mismatch(f, "pixels of the image's color space", "another pixel format");
   bool swap = (f.image.color == import::ColorSpace::bgr) != (backing->format == PixelFormat::bgra8);
   int64_t pixels = w * h;
@@ -137,7 +155,10 @@ Status store_image(const import::FeatureDescription& f, const ir::TensorView& vi
     double v = number(i);
     return static_cast<uint8_t>(std::isnan(v) ? 0 : std::lrint(std::clamp(v, 0.0, 255.0)));
   };
-  if (view.dtype == ir::DType::fp32 && backing->format != PixelFormat::gray_float32) {
+  if (const ir::DType own = kernel::element_of(static_cast<kernel::PixelFormat>(backing->format));
+      own == ir::DType::fp16 || own == ir::DType::fp32)
+    return store_plane(view, *backing, own);
+  if (view.dtype == ir::DType::fp32) {
     store_pixels(view.as<float>(), *backing, gray ? 1 : 3, swap);
     return {};
   }
@@ -145,10 +166,7 @@ Status store_image(const import::FeatureDescription& f, const ir::TensorView& vi
     uint8_t* p = backing->pixels.get() + y * backing->row_bytes;
     for (int64_t x = 0; x < w; x++, p += step) {
       int64_t i = y * w + x;
-      if (backing->format == PixelFormat::gray_float32) {
-        auto v = static_cast<float>(number(i));
-        std::memcpy(p, &v, sizeof v);
-      } else if (gray) {
+      if (gray) {
         p[0] = byte(i);
       } else {
         p[swap ? 2 : 0] = byte(i);
@@ -162,6 +180,13 @@ Status store_image(const import::FeatureDescription& f, const ir::TensorView& vi
 }
 
 }  // namespace
+
+Image image_in(const ir::TensorView& view, std::shared_ptr<const void> owner) {
+  const int rank = view.shape.rank();
+  Image image(view.data, view.shape[rank - 1], view.shape[rank - 2], PixelFormat::gray_float16);
+  image.pixels = {std::const_pointer_cast<void>(std::move(owner)), static_cast<uint8_t*>(view.data)};
+  return image;
+}
 
 Status store_output(const import::FeatureDescription& f, const ir::Type& type, const ir::TensorView& view,
                     FeatureValue& value) {
@@ -189,7 +214,14 @@ Status store_output(const import::FeatureDescription& f, const ir::Type& type, c
     case import::FeatureKind::image:
       if (!type.is_tensor() || type.dtype() == ir::DType::string) return wrong();
       MOKA_TRY(store_image(f, view, value));
-      if (copy.is_recorded()) record("convert", cat("planes of ", ir::to_string(view.dtype), " to pixels"));
+      if (!copy.is_recorded()) return {};
+      if (const ir::DType own = kernel::element_of(static_cast<kernel::PixelFormat>(std::get<Image>(value).format));
+          own == view.dtype)
+        record("copy", "it is not computed in memory of its own");
+      else if (ir::is_float(own))
+        record("convert", cat(view.dtype, " to ", own));
+      else
+        record("convert", cat("planes of ", ir::to_string(view.dtype), " to pixels"));
       return {};
     case import::FeatureKind::int64:
       if (!type.is_tensor() || view.count() != 1 || type.dtype() == ir::DType::string) return wrong();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <future>
 
@@ -17,33 +18,62 @@ bool has_value(const FeatureValue* value) {
   return value != nullptr && !std::holds_alternative<std::monostate>(*value);
 }
 
-std::pair<const std::byte*, const std::byte*> extent(const MultiArray& a) {
-  const auto* first = static_cast<const std::byte*>(a.data());
-  return {first, first + static_cast<size_t>(a.count()) * size_of(a.type())};
+struct Extent {
+  const std::byte *first = nullptr, *last = nullptr;
+  bool is_known = true;
+};
+
+Extent extent(const FeatureValue& value) {
+  if (const auto* a = std::get_if<MultiArray>(&value)) {
+    const auto* first = static_cast<const std::byte*>(a->data());
+    return {first, first + static_cast<size_t>(a->count()) * size_of(a->type()), a->is_contiguous()};
+  }
+  if (const auto* image = std::get_if<Image>(&value)) {
+    const auto* first = reinterpret_cast<const std::byte*>(image->pixels.get());
+    return {first, first + image->height * image->row_bytes};
+  }
+  return {};
 }
 
-/// Whether `array` shares memory with an input or another output, so that the prediction must not write to it early.
-bool overlaps(const MultiArray& array, const Features& inputs, const Features& outputs) {
-  const auto [first, last] = extent(array);
+/// Whether `memory` is also that of an input or another output, so that the prediction must not write to it early.
+bool overlaps(const FeatureValue& memory, const Features& inputs, const Features& outputs) {
+  const Extent own = extent(memory);
   for (const Features* some : {&inputs, &outputs})
-    for (const auto& [name, value] : *some)
-      if (const auto* other = std::get_if<MultiArray>(&value); other != nullptr && other != &array) {
-        if (!other->is_contiguous()) return true;
-        const auto [from, to] = extent(*other);
-        if (first < to && from < last) return true;
-      }
+    for (const auto& [name, value] : *some) {
+      if (&value == &memory) continue;
+      const Extent other = extent(value);
+      if (!other.is_known || (own.first < other.last && other.first < own.last)) return true;
+    }
   return false;
 }
 
-/// Where an output should be computed: in the caller's array, or in memory for a new one.
-runtime::OutputMemory memory_for(const import::FeatureDescription& f, const Features& inputs, Features& outputs) {
+/// Where the planes of half floats that are an image should be computed.
+runtime::OutputMemory memory_for_image(const FeatureValue* value, const Features& inputs, const Features& outputs,
+                                       std::array<int64_t, 2>& shape) {
   using Kind = runtime::OutputMemory::Kind;
-  if (f.kind != import::FeatureKind::multi_array) return {Kind::session};
+  if (!has_value(value)) return {Kind::own};
+  const auto* image = std::get_if<Image>(value);
+  if (image == nullptr || image->pixels == nullptr ||
+      kernel::plane_of(api::pixels_of(*image), kernel::PlaneOrder::gray, ir::DType::fp16) == nullptr ||
+      overlaps(*value, inputs, outputs))
+    return {Kind::session};
+  shape = {image->height, image->width};
+  return {Kind::given, image->pixels.get(), shape};
+}
+
+/// Where an output should be computed: in the caller's array, or in memory for a new one.
+/// `shape`: room for that of an image.
+runtime::OutputMemory memory_for(const import::FeatureDescription& f, const Features& inputs, Features& outputs,
+                                 std::array<int64_t, 2>& shape) {
+  using Kind = runtime::OutputMemory::Kind;
   FeatureValue* value = outputs.find(f.name);
+  if (f.kind == import::FeatureKind::image && f.image.color == import::ColorSpace::grayscale_float16)
+    return memory_for_image(value, inputs, outputs, shape);
+  if (f.kind != import::FeatureKind::multi_array) return {Kind::session};
   if (!has_value(value)) return {Kind::own};
   auto* array = std::get_if<MultiArray>(value);
   if (array == nullptr || array->data() == nullptr || !array->is_contiguous() ||
-      api::to_ir(array->type()) != f.array.dtype || overlaps(*array, inputs, outputs))
+      api::to_ir(array->type()) != f.array.dtype || overlaps(*value, inputs, outputs))
     return {Kind::session};
   return {Kind::given, array->data(), array->shape()};
 }
@@ -155,6 +185,7 @@ struct Call {
   std::vector<ir::Type> types;
   std::vector<runtime::InputValue> inputs;
   std::vector<runtime::OutputMemory> outputs;
+  std::vector<std::array<int64_t, 2>> image_shapes;  // that `outputs` refers to
   std::vector<ir::Dict> dicts;
 };
 
@@ -229,9 +260,12 @@ Status store_outputs(const runtime::Model& runs, const runtime::Prediction& done
   for (size_t i = 0; i < runs.function().outputs.size(); i++) {
     if (done.is_in_given(i)) continue;
     const import::FeatureDescription& f = runs.function().outputs[i];
-    if (auto memory = done.memory(i))
-      outputs[f.name] = MOKA_TRY(api::array_in(done.output(i), std::move(memory)));
-    else
+    if (auto memory = done.memory(i)) {
+      if (f.kind == import::FeatureKind::image)
+        outputs[f.name] = api::image_in(done.output(i), std::move(memory));
+      else
+        outputs[f.name] = MOKA_TRY(api::array_in(done.output(i), std::move(memory)));
+    } else
       MOKA_TRY(api::store_output(f, done.output_type(i), done.output(i), outputs[f.name]));
   }
   return {};
@@ -250,6 +284,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
   const trace::Use use(is_recorded ? traced() : 0);
   const trace::Span span(trace::Lane::activity, "predict");
   const trace::Counted counted(trace::Counter::predictions);
+  if (is_recorded) trace::count(trace::Counter::copied, 0);
   const import::FunctionDescription& f = model->function();
   const LentCall lent;
   Call& call = *lent;
@@ -262,8 +297,9 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
   if (!f.states.empty()) MOKA_TRY(in_use.take(options.state));
   MOKA_TRY(set_inputs(*runs, f, options.state, call));
   call.outputs.clear();
+  call.image_shapes.resize(runs->function().outputs.size());
   for (const import::FeatureDescription& x : runs->function().outputs)
-    call.outputs.push_back(memory_for(x, inputs, outputs));
+    call.outputs.push_back(memory_for(x, inputs, outputs, call.image_shapes[call.outputs.size()]));
 
   const auto compute = [&]() -> Status {
     const api::Leading& leading = call.asked.leading;

@@ -21,6 +21,7 @@ std::string_view pixel_name(PixelFormat format) {
     case PixelFormat::rgba8: return "RGBA";
     case PixelFormat::bgra8: return "BGRA";
     case PixelFormat::gray_float32: return "Grayscale Float32";
+    case PixelFormat::gray_float16: return "Grayscale Float16";
   }
   return "?";
 }

@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <cstring>
+#include <vector>
 
+#include "base/half.h"
 #include "ir/tensor.h"
 
 namespace moka::kernel {
@@ -25,11 +27,15 @@ Rgb read_pixel(const uint8_t* p, PixelFormat format) {
       std::memcpy(&v, p, sizeof v);
       return {v, v, v};
     }
+    case PixelFormat::gray_float16: {
+      uint16_t bits;
+      std::memcpy(&bits, p, sizeof bits);
+      const float v = half::to_float(bits);
+      return {v, v, v};
+    }
   }
   return {};
 }
-
-bool is_gray(PixelFormat f) { return f == PixelFormat::gray8 || f == PixelFormat::gray_float32; }
 
 /// ITU-R BT.601 luma, the customary grayscale conversion of 8-bit pictures.
 float luma(Rgb c) { return 0.299f * c.r + 0.587f * c.g + 0.114f * c.b; }
@@ -60,6 +66,7 @@ void write_planes(const Pixels& image, PlaneOrder order, const Store& store) {
 size_t bytes_per_pixel(PixelFormat format) {
   switch (format) {
     case PixelFormat::gray8: return 1;
+    case PixelFormat::gray_float16: return 2;
     case PixelFormat::rgb8: return 3;
     case PixelFormat::rgba8:
     case PixelFormat::bgra8:
@@ -68,7 +75,45 @@ size_t bytes_per_pixel(PixelFormat format) {
   return 0;
 }
 
+bool is_gray(PixelFormat format) {
+  return format == PixelFormat::gray8 || format == PixelFormat::gray_float32 || format == PixelFormat::gray_float16;
+}
+
+ir::DType element_of(PixelFormat format) {
+  switch (format) {
+    case PixelFormat::gray8: return ir::DType::uint8;
+    case PixelFormat::gray_float32: return ir::DType::fp32;
+    case PixelFormat::gray_float16: return ir::DType::fp16;
+    case PixelFormat::rgb8:
+    case PixelFormat::rgba8:
+    case PixelFormat::bgra8: break;
+  }
+  return ir::DType::none;
+}
+
+const void* plane_of(const Pixels& pixels, PlaneOrder order, ir::DType dtype) {
+  const size_t size = bytes_per_pixel(pixels.format);
+  const bool is_plane = order == PlaneOrder::gray && element_of(pixels.format) == dtype &&
+                        pixels.row_bytes == pixels.width * static_cast<int64_t>(size) &&
+                        reinterpret_cast<uintptr_t>(pixels.data) % size == 0;
+  return is_plane ? pixels.data : nullptr;
+}
+
 void unpack(const Pixels& pixels, PlaneOrder order, const ir::TensorView& to) {
+  if (order == PlaneOrder::gray && element_of(pixels.format) == to.dtype) {
+    const size_t row = static_cast<size_t>(pixels.width) * bytes_per_pixel(pixels.format);
+    for (int64_t y = 0; y < pixels.height; y++)
+      std::memcpy(to.as<std::byte>() + static_cast<size_t>(y) * row, pixels.data + y * pixels.row_bytes, row);
+    return;
+  }
+  if (order == PlaneOrder::gray && pixels.format == PixelFormat::gray_float16 && to.dtype == ir::DType::fp32) {
+    std::vector<uint16_t> row(static_cast<size_t>(pixels.width));  // rows may begin at any byte
+    for (int64_t y = 0; y < pixels.height; y++) {
+      std::memcpy(row.data(), pixels.data + y * pixels.row_bytes, row.size() * sizeof(uint16_t));
+      half_to_float(row.data(), to.as<float>() + y * pixels.width, row.size());
+    }
+    return;
+  }
   if (to.dtype == ir::DType::fp32)
     write_planes(pixels, order, [p = to.as<float>()](int64_t i, float v) { p[i] = v; });
   else

@@ -7,7 +7,7 @@
 namespace moka::kernel {
 
 /// In the order of moka::PixelFormat.
-enum class PixelFormat : uint8_t { gray8, rgb8, rgba8, bgra8, gray_float32 };
+enum class PixelFormat : uint8_t { gray8, rgb8, rgba8, bgra8, gray_float32, gray_float16 };
 
 /// Rows from top to bottom in host memory.
 struct Pixels {
@@ -17,6 +17,11 @@ struct Pixels {
 };
 
 size_t bytes_per_pixel(PixelFormat format);
+bool is_gray(PixelFormat format);
+/// The type of a gray picture's numbers; none: its pixels are not one number each.
+ir::DType element_of(PixelFormat format);
+/// The plane that the pixels already are, if they are in memory as a tensor of this type; else null.
+const void* plane_of(const Pixels& pixels, PlaneOrder order, ir::DType dtype);
 /// Writes the planes to `to`, row-major with height and width last.
 void unpack(const Pixels& pixels, PlaneOrder order, const ir::TensorView& to);
 

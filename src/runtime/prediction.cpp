@@ -50,11 +50,21 @@ Status bind_picture(const Picture& value, const ir::Type& type, std::string_view
     s.frame->set_pixels(i, value.pixels);
     if (!s.frame->takes_planes(i)) return {};
   }
+  if (const void* plane = kernel::plane_of(value.pixels, value.planes, type.dtype()); plane != nullptr) {
+    s.frame->set_input(i, plane);
+    return {};
+  }
   const trace::DataCopy copy;
   const ir::TensorView to{type.dtype(), type.shape(), MOKA_TRY(staging(s, i, type))};
   kernel::unpack(value.pixels, value.planes, to);
   s.frame->set_input(i, to.data);
-  if (copy.is_recorded()) record(copy, name, to, cat("pixels to planes of ", to.dtype));
+  if (!copy.is_recorded()) return {};
+  const ir::DType element = kernel::element_of(value.pixels.format);
+  const bool is_plane = value.planes == kernel::PlaneOrder::gray && ir::is_float(element);
+  record(copy, name, to,
+         is_plane && element == to.dtype ? "its rows have gaps"
+         : is_plane                      ? cat(element, " to ", to.dtype)
+                                         : cat("pixels to planes of ", to.dtype));
   return {};
 }
 
@@ -91,14 +101,32 @@ ir::Shape described_shape(const import::FeatureDescription& f, const ir::Shape& 
   return count.ok() && *count == shape.count() ? *described : shape;
 }
 
+/// The type of the elements that the caller gets; none: what is computed is never used as it is.
+ir::DType element_of(const import::FeatureDescription& f) {
+  if (f.kind == import::FeatureKind::multi_array) return f.array.dtype;
+  const bool is_half = f.kind == import::FeatureKind::image && f.image.color == import::ColorSpace::grayscale_float16;
+  return is_half ? ir::DType::fp16 : ir::DType::none;
+}
+
+/// Whether a tensor is one plane of an image.
+bool is_plane(const ir::Shape& shape) {
+  constexpr int64_t kMostPixels = 65536;
+  const int rank = shape.rank();
+  if (rank < 2) return false;
+  for (int i = 0; i < rank - 2; i++)
+    if (shape[i] != 1) return false;
+  return shape[rank - 2] > 0 && shape[rank - 2] <= kMostPixels && shape[rank - 1] > 0 && shape[rank - 1] <= kMostPixels;
+}
+
 /// Has output `i` computed in the memory that is asked for, where it fits.
 Status place_output(const OutputMemory& memory, const import::FeatureDescription& f, bool takes_described_shapes,
                     size_t i, Session& s) {
   if (memory.kind == OutputMemory::Kind::session) return {};
   const ir::TensorView* view = s.frame->placeable_output(i);
-  if (view == nullptr || f.kind != import::FeatureKind::multi_array || view->dtype != f.array.dtype ||
-      view->dtype == ir::DType::string || view->shape.rank() == 0)
+  if (view == nullptr || view->dtype != element_of(f) || view->dtype == ir::DType::string || view->shape.rank() == 0)
     return {};
+  const bool is_image = f.kind == import::FeatureKind::image;
+  if (is_image && !is_plane(view->shape)) return {};
   if (memory.kind == OutputMemory::Kind::own) {
     ir::Tensor own = MOKA_TRY_IN(ir::Tensor::uninitialized(view->dtype, view->shape), cat("output '", f.name, "'"));
     if (own.data() == nullptr) return {};
@@ -107,7 +135,7 @@ Status place_output(const OutputMemory& memory, const import::FeatureDescription
     return {};
   }
   const ir::Shape shape = takes_described_shapes ? described_shape(f, view->shape) : view->shape;
-  const auto dims = shape.dims();
+  const auto dims = is_image ? shape.dims().last(2) : shape.dims();
   if (!std::equal(dims.begin(), dims.end(), memory.shape.begin(), memory.shape.end())) return {};
   s.frame->place_output(i, memory.data);
   s.placed.push_back({i, nullptr});

@@ -13,6 +13,7 @@ class DataCopy {
   /// It ends now. `kind`: "convert" or "copy".
   void record(std::string_view name, std::string_view kind, size_t bytes, std::string_view reason) const {
     slice(Lane::data, label(name, kind, {{"bytes", bytes}, {"reason", reason}}), start_, now());
+    count(Counter::copied, static_cast<int64_t>(bytes));
   }
 
  private:

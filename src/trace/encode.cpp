@@ -23,7 +23,8 @@ struct CounterName {
 constexpr CounterName kCounterNames[] = {{"Memory of the process", perfetto::kUnitBytes},
                                          {"Threads in use", perfetto::kUnitCount},
                                          {"Predictions running", perfetto::kUnitCount},
-                                         {"Predictions waiting", perfetto::kUnitCount}};
+                                         {"Predictions waiting", perfetto::kUnitCount},
+                                         {"Copied inputs and outputs", perfetto::kUnitBytes}};
 
 uint64_t mixed(uint64_t h, uint64_t v) {
   h ^= v;

@@ -30,7 +30,8 @@ namespace moka::trace {
 
 /// The lanes that the Core ML instrument shows for a model.
 enum class Lane : uint8_t { activity, data, compute };
-enum class Counter : uint8_t { memory, threads, predictions, queue };
+/// `copied`: bytes of inputs and outputs that were converted or copied.
+enum class Counter : uint8_t { memory, threads, predictions, queue, copied };
 
 /// The name and the arguments of events. Equal labels are made once and never freed, so events can point to them.
 struct Label;

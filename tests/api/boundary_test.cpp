@@ -52,9 +52,16 @@ TEST(Boundary, GreyPicturesOfBytesAndFloats) {
     return reinterpret_cast<float*>(image.pixels.get() + i / 3 * image.row_bytes)[i % 3];
   };
   for (int64_t i = 0; i < 6; i++) at(floats, i) = static_cast<float>(i) * 0.25f - 1;
-  const Image fine = std::get<Image>(boundary("image_grayscale_float16").predict({{"x", floats}}).at("y"));
-  ASSERT_EQ(fine.format, PixelFormat::gray_float32);
-  for (int64_t i = 0; i < 6; i++) EXPECT_EQ(at(fine, i), (static_cast<float>(i) * 0.25f - 1) / 2);
+  const Model m = boundary("image_grayscale_float16");
+  const Image fine = std::get<Image>(m.predict({{"x", floats}}).at("y"));
+  ASSERT_EQ(fine.format, PixelFormat::gray_float16);
+  const Image wide = fine.converted(PixelFormat::gray_float32);
+  for (int64_t i = 0; i < 6; i++) EXPECT_EQ(at(wide, i), (static_cast<float>(i) * 0.25f - 1) / 2);
+  // The caller may ask for floats, with gaps between the rows.
+  std::vector<float> room(2 * 5, 9);
+  Features out{{"y", Image(room.data(), 3, 2, PixelFormat::gray_float32, 20)}};
+  m.predict({{"x", floats}}, out);
+  EXPECT_EQ(room, (std::vector<float>{-0.5, -0.375, -0.25, 9, 9, -0.125, 0, 0.125, 9, 9}));
 }
 
 TEST(Boundary, DescriptionsOutliveATemporaryModel) {

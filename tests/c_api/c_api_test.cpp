@@ -79,6 +79,7 @@ TEST(CApi, StatusesAreTheNumbersOfErrorKind) {
   EXPECT_EQ(MOKA_INTERNAL, static_cast<int>(moka::ErrorKind::internal));
   EXPECT_EQ(MOKA_BOOLEAN, static_cast<int>(moka::DataType::boolean));
   EXPECT_EQ(MOKA_GRAY_FLOAT32, static_cast<int>(moka::PixelFormat::gray_float32));
+  EXPECT_EQ(MOKA_GRAY_FLOAT16, static_cast<int>(moka::PixelFormat::gray_float16));
   EXPECT_STREQ(moka_status_name(MOKA_NOT_FOUND), "not found");
   EXPECT_STREQ(moka_status_name(static_cast<moka_status>(99)), "unknown");
 }

@@ -306,3 +306,40 @@ def test_inputs_of_earlier_predictions_are_forgotten():
     with pytest.raises(moka.InvalidArgumentError, match="nobody"):
         model.predict({**{n: v for n, v in first.items() if n != names[0]}, "nobody": 1.0})
     np.testing.assert_array_equal(model.predict(first)[output], want)
+
+
+def test_pictures_of_half_floats():
+    model = moka.Model(GOLDEN / "boundary" / "image_grayscale_float16.mlmodel")
+    numbers = (np.arange(6).reshape(2, 3) / 4 - 1).astype(np.float16)
+    expected = numbers / 2
+    out = model.predict({"x": numbers})["y"]
+    np.testing.assert_array_equal(np.asarray(out), expected)
+    assert getattr(out, "mode", "F") == "F"
+    padded = np.full((2, 5), 9, np.float16)
+    padded[:, :3] = numbers
+    backing = np.full((2, 4), 7, np.float16)
+    for given in (padded[:, :3], numbers[::-1][::-1], memoryview(numbers), np.asfortranarray(numbers), numbers.astype(">f2")):
+        backing[:] = 7
+        room = backing[:, :3]
+        result = model.predict({"x": given}, outputs={"y": room})
+        assert result["y"] is room
+        np.testing.assert_array_equal(room, expected)
+        assert (backing[:, 3] == 7).all()
+    floats = np.zeros((2, 3), np.float32)
+    model.predict({"x": numbers.astype(np.float32)}, outputs={"y": floats})
+    np.testing.assert_array_equal(floats, expected)
+
+
+def test_output_backings_that_images_do_not_fit():
+    model = moka.Model(GOLDEN / "boundary" / "image_grayscale_float16.mlmodel")
+    numbers = np.zeros((2, 3), np.float16)
+    with pytest.raises(ValueError, match="output 'y'.*3 x 2"):
+        model.predict({"x": numbers}, outputs={"y": np.zeros((3, 2), np.float16)})
+    with pytest.raises(ValueError, match="output 'y'.*float16 of shape"):
+        model.predict({"x": numbers}, outputs={"y": np.zeros((2, 3), np.float64)})
+    with pytest.raises(ValueError, match="output 'y'.*pixel format"):
+        model.predict({"x": numbers}, outputs={"y": np.zeros((2, 3), np.uint8)})
+    with pytest.raises(ValueError, match="output 'y'.*rows from top to bottom"):
+        model.predict({"x": numbers}, outputs={"y": np.zeros((2, 3), np.float16)[::-1]})
+    with pytest.raises(ValueError, match="output 'y'.*without gaps between"):
+        model.predict({"x": numbers}, outputs={"y": np.zeros((2, 6), np.float16)[:, ::2]})

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/api_util.h"
 #include "api/internal.h"
+#include "base/half.h"
 #include "devices/simulator/device.h"
 #include "units/vulkan_driver.h"
 
@@ -196,8 +197,8 @@ TEST_P(Residence, AStateIsNotReadButWritten) {
 /// Every pixel format and plane order gives exactly what the CPU gives.
 TEST_P(Residence, PicturesAreUnpackedOnTheDevice) {
   for (const char* order : {"rgb", "bgr", "grayscale"})
-    for (const PixelFormat format :
-         {PixelFormat::gray8, PixelFormat::rgb8, PixelFormat::rgba8, PixelFormat::bgra8, PixelFormat::gray_float32}) {
+    for (const PixelFormat format : {PixelFormat::gray8, PixelFormat::rgb8, PixelFormat::rgba8, PixelFormat::bgra8,
+                                     PixelFormat::gray_float32, PixelFormat::gray_float16}) {
       SCOPED_TRACE(testing::Message() << order << " given as " << static_cast<int>(format));
       const std::string path = MOKA_GOLDEN "/boundary/image_" + std::string(order) + ".mlmodel";
       const Model cpu = Model::load(path), m = Model::load(path, configuration());
@@ -210,6 +211,8 @@ TEST_P(Residence, PicturesAreUnpackedOnTheDevice) {
           uint8_t* p = picture.pixels.get() + y * picture.row_bytes + x * static_cast<int64_t>(bytes_per_pixel(format));
           if (format == PixelFormat::gray_float32)
             *reinterpret_cast<float*>(p) = static_cast<float>(y * 3 + x) * 16;
+          else if (format == PixelFormat::gray_float16)
+            *reinterpret_cast<uint16_t*>(p) = half(static_cast<float>(y * 3 + x) * 16).bits;
           else
             for (size_t b = 0; b < bytes_per_pixel(format); b++) p[b] = static_cast<uint8_t>(y * 97 + x * 31 + b * 58);
         }

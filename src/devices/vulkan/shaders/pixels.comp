@@ -10,7 +10,7 @@ layout(binding = 0) readonly buffer X { uint x[]; };
 layout(binding = 1) writeonly buffer Y { T y[]; };
 layout(push_constant) uniform P { uint x_at, y_at, count; };
 
-const uint kGray8 = 0u, kRgb8 = 1u, kBgra8 = 3u, kGrayFloat = 4u;
+const uint kGray8 = 0u, kRgb8 = 1u, kBgra8 = 3u, kGrayFloat = 4u, kGrayHalf = 5u;
 
 float byte_at(uint at) { return float(bitfieldExtract(x[x_at + 4u + at / 4u], int(at % 4u) * 8, 8)); }
 
@@ -23,6 +23,8 @@ void main() {
     c = vec3(byte_at(i));
   } else if (format == kGrayFloat) {
     c = vec3(uintBitsToFloat(x[x_at + 4u + i]));
+  } else if (format == kGrayHalf) {
+    c = vec3(unpackHalf2x16(x[x_at + 4u + i / 2u])[i % 2u]);
   } else {
     const uint at = i * (format == kRgb8 ? 3u : 4u);
     c = vec3(byte_at(at), byte_at(at + 1u), byte_at(at + 2u));
@@ -30,7 +32,7 @@ void main() {
   }
   if (kOrder == 0u) {
     float v = c.r;
-    if (format != kGray8 && format != kGrayFloat) {
+    if (format != kGray8 && format < kGrayFloat) {
       precise const float luma = 0.299 * c.r + 0.587 * c.g + 0.114 * c.b;
       v = floor(luma);
       if (luma - v >= 0.5) v += 1.0;

@@ -222,7 +222,7 @@ def page(data):
 `make bench-gpu` writes this page: the nets of [the benchmark](../../bench/README.md) on {data["gpu"]}, whose driver compiles
 Moka's shaders for Vulkan, beside PyTorch on CUDA and ncnn's Vulkan backend. Milliseconds, with the copies of inputs and outputs between
 the host and the GPU; a ratio is Moka's time divided by the other's. PyTorch replays a CUDA graph and computes float32 without TF32; in
-float16 it uses matrix units, which Moka does not ([why](../compute-units.md#the-device-vulkan)). The drivers' caches of compiled
+float16 it uses matrix units, which Moka does not ([why](../gpu-kernels.md#the-device-vulkan)). The drivers' caches of compiled
 shaders are off. {answers}
 
 {tables(data["rows"])}

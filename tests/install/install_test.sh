@@ -67,10 +67,17 @@ pc=$(find "$folder/prefix" -name moka.pc)
 export PKG_CONFIG_PATH=${pc%/*}
 libraries=$(pkg-config --variable=libdir moka)
 expect "version in moka.pc" "$version" "$(pkg-config --modversion moka)"
+strict=(-Wall -Wextra -pedantic -Werror)
 # shellcheck disable=SC2046
-"$cc" -std=c99 -pedantic-errors "${flags[@]}" "$here/consumer/consumer.c" -o "$folder/c" $(pkg-config --cflags --libs moka)
+"$cc" -std=c99 "${strict[@]}" "${flags[@]}" "$here/consumer/consumer.c" -o "$folder/c" $(pkg-config --cflags --libs moka)
 # shellcheck disable=SC2046
-"$cxx" -std=c++20 "${flags[@]}" "$here/consumer/consumer.cpp" -o "$folder/cxx" $(pkg-config --cflags --libs moka)
+"$cxx" -std=c++20 "${strict[@]}" "${flags[@]}" "$here/consumer/consumer.cpp" -o "$folder/cxx" $(pkg-config --cflags --libs moka)
+# Without the standard, the C++ interface says which one it needs. The one for C takes any.
+# shellcheck disable=SC2046
+refusal=$("$cxx" -std=c++17 -fsyntax-only "$here/consumer/consumer.cpp" $(pkg-config --cflags moka) 2>&1 || true)
+expect "pkg-config, C++17" "-std=c++20" "$(grep -o -m 1 -e '-std=c++20' <<<"$refusal")"
+# shellcheck disable=SC2046
+"$cxx" -std=c++11 "${strict[@]}" -fsyntax-only -x c++ "$here/consumer/consumer.c" $(pkg-config --cflags moka)
 export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 expect "pkg-config, C" "$version not found" "$("$folder/c")"
 expect "pkg-config, C++" 3 "$("$folder/cxx")"

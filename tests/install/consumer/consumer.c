@@ -4,7 +4,7 @@
 
 int main(void) {
   moka_model* model = NULL;
-  int status = moka_model_load("absent.mlmodel", NULL, &model);
+  moka_status status = moka_model_load("absent.mlmodel", NULL, &model);
   printf("%s %s\n", moka_version(), moka_status_name(status));
   return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/build.h"
 #include "api/internal.h"
-#include "api/path.h"
 #include "api/program_impl.h"
+#include "boundary/path.h"
 #include "editing/join.h"
 #include "format/mlmodelc/write.h"
 
@@ -67,7 +67,7 @@ ModelSource::ModelSource(Message specification) {
 }
 
 ModelSource ModelSource::open(const std::filesystem::path& path) {
-  return ModelSource(std::make_shared<Impl>(unwrap(format::ModelSource::read(api::native(path)))));
+  return ModelSource(std::make_shared<Impl>(unwrap(format::ModelSource::read(boundary::native(path)))));
 }
 
 Message ModelSource::specification() const {
@@ -96,7 +96,7 @@ void ModelSource::add_stage(const ModelSource& model, const std::string& name) {
 }
 
 void ModelSource::save(const std::filesystem::path& path, Overwrite overwrite) const {
-  unwrap(impl_->source().write(api::native(path), overwrite == Overwrite::any));
+  unwrap(impl_->source().write(boundary::native(path), overwrite == Overwrite::any));
 }
 
 Model ModelSource::load(const ModelConfiguration& configuration) const {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "api/c_support.h"
-#include "api/path.h"
 #include "base/error.h"
+#include "boundary/path.h"
 #include "moka/custom.h"
 #include "moka/plugin.h"
 
@@ -256,7 +256,7 @@ using moka::api::guarded;
 namespace moka {
 
 void load_plugin(const std::filesystem::path& plugin) {
-  const std::string& path = api::native(plugin);
+  const std::string& path = boundary::native(plugin);
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "api/caught.h"
+#include "boundary/errors.h"
 
 using moka::ErrorKind;
 using moka::Exception;

@@ -12,9 +12,9 @@
 #include <string_view>
 
 #include "api/internal.h"
-#include "api/path.h"
 #include "base/checksum.h"
 #include "base/replace_file.h"
+#include "boundary/path.h"
 #include "kernel/device.h"
 #include "kernel/fault.h"
 #include "plan/packed_cache.h"
@@ -143,11 +143,11 @@ void PackedWeights::show_remark() const {
 
 }  // namespace api
 
-std::string cache_folder(const std::string& cache) { return api::unwrap(folder_of(api::native(cache))); }
+std::string cache_folder(const std::string& cache) { return api::unwrap(folder_of(boundary::native(cache))); }
 
 std::vector<CachedModel> cached_models(const std::filesystem::path& folder) {
   std::vector<CachedModel> out;
-  for (const File& f : files_in(api::native(folder))) {
+  for (const File& f : files_in(boundary::native(folder))) {
     if (f.unfinished || f.path.extension() != kEnding) continue;
     CachedModel m{f.path.string(), {}, static_cast<size_t>(f.bytes)};
     if (auto file = map_file(m.file); file.ok())
@@ -164,7 +164,7 @@ std::vector<CachedModel> cached_models(const std::filesystem::path& folder) {
 
 size_t clear_cache(const std::filesystem::path& folder) {
   size_t n = 0;
-  for (const File& f : files_in(api::native(folder))) {
+  for (const File& f : files_in(boundary::native(folder))) {
     std::error_code error;
     if (fs::remove(f.path, error) && !f.unfinished && f.path.extension() != runtime::kContentEnding) n++;
     if (error) throw Exception(ErrorKind::io, cat("'", f.path.string(), "': ", error.message()));

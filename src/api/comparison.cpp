@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <map>
 
-#include "api/compare_fields.h"
 #include "api/internal.h"
-#include "api/path.h"
+#include "boundary/path.h"
 #include "diff/compare.h"
+#include "diff/fields.h"
 #include "moka/model.h"
 
 namespace moka {
@@ -121,7 +121,7 @@ const char* name_of(ModelComparison::Kind kind) {
 
 ModelComparison compare_models(const std::filesystem::path& first_path, const std::filesystem::path& second_path,
                                const ComparisonOptions& options) {
-  const std::string &a = api::native(first_path), &b = api::native(second_path);
+  const std::string &a = boundary::native(first_path), &b = boundary::native(second_path);
   const Opened first = open(a, options.function_a, options.key), second = open(b, options.function_b, options.key);
   ModelComparison out;
   if (first.function != nullptr && second.function != nullptr) {
@@ -130,7 +130,7 @@ ModelComparison compare_models(const std::filesystem::path& first_path, const st
     const bool is_first = first.function == nullptr;
     out.fault =
         cat("'", is_first ? a : b, "' cannot be imported: ", (is_first ? first : second).model.error().message());
-    out.fields = api::compare_fields(a, b);
+    out.fields = diff::compare_fields(a, b);
   }
   out.function_a = first.features->name;
   out.function_b = second.features->name;

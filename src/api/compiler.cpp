@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "api/internal.h"
-#include "api/path.h"
+#include "boundary/path.h"
 #include "compiler/class_name.h"
 #include "compiler/compiler.h"
 #include "compiler/decompile.h"
@@ -37,15 +37,15 @@ std::vector<EmbeddedNetwork> compile(const format::ModelFile& file, const std::s
 format::ModelFile open_source(const std::filesystem::path& path) {
   format::OpenOptions options;
   options.verbatim_texts = true;
-  return api::unwrap(format::open_model(api::native(path), options));
+  return api::unwrap(format::open_model(boundary::native(path), options));
 }
 
 }  // namespace
 
 std::vector<EmbeddedNetwork> compile_model(const std::filesystem::path& path, const std::filesystem::path& destination,
                                            const CompilationOptions& options) {
-  return compile(open_source(path), compiler::model_name(api::native(path)), api::native(destination),
-                 {api::native(path)}, options);
+  return compile(open_source(path), compiler::model_name(boundary::native(path)), boundary::native(destination),
+                 {boundary::native(path)}, options);
 }
 
 std::vector<EmbeddedNetwork> compile_model(const ModelAsset& asset, const std::filesystem::path& destination,
@@ -59,11 +59,11 @@ std::vector<EmbeddedNetwork> compile_model(const ModelAssetView& asset, const st
   std::map<std::string, Bytes> blobs;
   for (const auto& [name, data] : asset.blobs) blobs.emplace(name, Bytes{data, asset.owner});
   return compile(api::unwrap(format::open_model_bytes({asset.specification, asset.owner}, blobs)),
-                 compiler::model_name(api::native(destination)), api::native(destination), {}, options);
+                 compiler::model_name(boundary::native(destination)), boundary::native(destination), {}, options);
 }
 
 void decompile_model(const std::filesystem::path& from, const std::filesystem::path& to, Overwrite overwrite) {
-  const std::string &path = api::native(from), &destination = api::native(to);
+  const std::string &path = boundary::native(from), &destination = boundary::native(to);
   const format::ModelFile file = api::unwrap(format::open_model(path));
   api::unwrap(format::refuse_encrypted(file, "decompiling it"));
   if (file.compiled() == nullptr)
@@ -86,14 +86,14 @@ std::map<std::string, std::string> generate_interface(const std::filesystem::pat
                                                       const InterfaceOptions& options) {
   const bool core_ml = options.language == Language::swift || options.language == Language::objective_c;
   const import::ModelDescription description =
-      api::unwrap(compiler::interface_of(api::unwrap(format::open_model(api::native(path))), core_ml));
-  return compiler::generate(description, compiler::model_name(api::native(path)),
+      api::unwrap(compiler::interface_of(api::unwrap(format::open_model(boundary::native(path))), core_ml));
+  return compiler::generate(description, compiler::model_name(boundary::native(path)),
                             static_cast<compiler::Language>(options.language),
                             {options.swift_version, options.public_access, options.global_module});
 }
 
 std::string model_metadata(const std::filesystem::path& path) {
-  return api::unwrap(compiler::metadata_of(open_source(path), compiler::model_name(api::native(path)))).dump(2);
+  return api::unwrap(compiler::metadata_of(open_source(path), compiler::model_name(boundary::native(path)))).dump(2);
 }
 
 }  // namespace moka

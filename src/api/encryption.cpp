@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "api/internal.h"
-#include "api/path.h"
 #include "base/lazy_memory.h"
 #include "base/replace_file.h"
+#include "boundary/path.h"
 #include "format/age/age.h"
 #include "format/archive/tar.h"
 #include "format/path_guard.h"
@@ -114,13 +114,13 @@ std::vector<std::string> recipients_of(const std::string& identities) {
 void encrypt_model(const std::filesystem::path& path, const std::filesystem::path& destination,
                    const EncryptionOptions& options) {
   const age::Lock lock = lock_of(options);
-  const std::string trimmed = api::native(path.has_filename() ? path : path.parent_path());
+  const std::string trimmed = boundary::native(path.has_filename() ? path : path.parent_path());
   const format::ModelFile model =
       api::unwrap(format::open_model(trimmed, {nullptr, true, [](const std::string&, bool) -> Result<std::string> {
                                                  return fail(ErrorCode::invalid_argument, "it is encrypted already");
                                                }}));
   const format::Rope content = content_of(trimmed);
-  FileReplacement file = api::unwrap(FileReplacement::begin(api::native(destination), OutputKind::encrypted_model,
+  FileReplacement file = api::unwrap(FileReplacement::begin(boundary::native(destination), OutputKind::encrypted_model,
                                                             options.overwrite == Overwrite::any, {trimmed}));
   uint64_t done = 0;
   api::unwrap(age::encrypt(content, lock, [&](std::span<const std::byte> part) {
@@ -133,7 +133,7 @@ void encrypt_model(const std::filesystem::path& path, const std::filesystem::pat
 
 void decrypt_model(const std::filesystem::path& from, const std::filesystem::path& to, const KeySource& key,
                    Overwrite overwrite) {
-  const std::string &path = api::native(from), &destination = api::native(to);
+  const std::string &path = boundary::native(from), &destination = boundary::native(to);
   const Bytes file = api::unwrap(map_file(path));
   if (!age::is_encrypted(file)) api::raise(fail(ErrorCode::invalid_argument, "'", path, "' is not encrypted"));
   const bool force = overwrite == Overwrite::any;
@@ -166,10 +166,10 @@ std::vector<std::byte> encrypt(std::span<const std::byte> bytes, const Encryptio
 
 void set_key_source(KeySource source) { format::set_default_key_source(api::key_source(source)); }
 std::string read_identity_file(const std::filesystem::path& path) {
-  return api::unwrap(format::read_identity_file(api::native(path)));
+  return api::unwrap(format::read_identity_file(boundary::native(path)));
 }
 std::string read_passphrase_file(const std::filesystem::path& path) {
-  return api::unwrap(format::read_passphrase_file(api::native(path)));
+  return api::unwrap(format::read_passphrase_file(boundary::native(path)));
 }
 
 }  // namespace moka

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "api/internal.h"
-#include "api/path.h"
+#include "boundary/path.h"
 #include "ir/text_value.h"
 #include "ops/common/nn_weights.h"
 
@@ -90,7 +90,7 @@ void each(const Elements& elements, const Visit& visit) {
 }  // namespace
 
 Inspection Inspection::open(const std::filesystem::path& path) {
-  auto impl = std::make_shared<Impl>(api::unwrap(format::open_model(api::native(path), {.any_kind = true})));
+  auto impl = std::make_shared<Impl>(api::unwrap(format::open_model(boundary::native(path), {.any_kind = true})));
   const format::ModelFile& file = impl->file;
   impl->outline.description = api::to_public(import::outline_description(file, impl->outline.faults));
   impl->read = import::outline(file);

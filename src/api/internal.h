@@ -7,6 +7,13 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "boundary/arrays.h"
+#include "boundary/descriptions.h"
+#include "boundary/errors.h"
+#include "boundary/inputs.h"
+#include "boundary/outputs.h"
+#include "explaining/pins.h"
+#include "explaining/report.h"
 #include "format/model_file.h"
 #include "import/outline.h"
 #include "ir/array_view.h"
@@ -20,121 +27,47 @@
 #include "runtime/prediction.h"
 #include "runtime/state_value.h"
 #include "runtime/waited.h"
+#include "sampling/fitting.h"
 #include "trace/trace.h"
 
 /// Connects the public types with the library's own.
-namespace moka::import {
-struct UpdateDescription;
-}
-
 namespace moka::api {
 
-[[noreturn]] void raise(const Error& error);
+using boundary::array_in;
+using boundary::check_array_shape;
+using boundary::check_numbers;
+using boundary::check_whole;
+using boundary::core_ml_name;
+using boundary::default_type;
+using boundary::default_value;
+using boundary::from_ir;
+using boundary::given_type;
+using boundary::has_default_at_limit;
+using boundary::image_in;
+using boundary::input_type;
+using boundary::lacks_data;
+using boundary::Leading;
+using boundary::leading_of;
+using boundary::new_array;
+using boundary::pixels_of;
+using boundary::plane_order;
+using boundary::raise;
+using boundary::reclassified;
+using boundary::set_given;
+using boundary::set_input_value;
+using boundary::store_output;
+using boundary::tell_caught;
+using boundary::to_array;
+using boundary::to_ir;
+using boundary::to_public;
+using boundary::unwrap;
+using boundary::view_of;
+using explaining::DevicePins;
+using explaining::operations;
+using explaining::report;
+using explaining::StepTimes;
 
-template <class T>
-T unwrap(Result<T> result) {
-  if (!result.ok()) raise(result.error());
-  if constexpr (!std::is_void_v<T>) return std::move(result).value();
-}
-
-/// Core ML's name of an element type: "Float32", "Int32".
-std::string_view core_ml_name(DataType type);
-ir::DType to_ir(DataType type);
-/// Errors: unsupported for element types that no multi-array has.
-Result<DataType> from_ir(ir::DType type);
-ModelDescription to_public(const import::ModelDescription& description);
-FeatureDescription to_public(const import::FeatureDescription& feature);
-UpdateDescription to_public(const import::UpdateDescription& update);
 ModelStructure to_public(import::Outline outline);
-
-/// The first two of the five dimensions that arrays of legacy neural networks have internally.
-struct Leading {
-  int64_t sequence = 1, batch = 1;
-};
-/// The leading dimensions of a value for `feature`; ones when it has none, or when input_type will refuse the value.
-Leading leading_of(const import::FeatureDescription& feature, const FeatureValue& value);
-
-/// The IR type of `value` at the boundary of the function, whose input has type `declared`. Checks kind, shape and
-/// allowed sizes; errors name the feature, expected and got. `declared` may be the described type or, for inputs that
-/// accept rank 5, [sequence, batch, C, H, W]. It must be the latter unless leading_of is all ones.
-Result<ir::Type> input_type(const import::FeatureDescription& feature, const ir::Type& declared,
-                            const FeatureValue& value);
-/// The type of a missing optional input. `batch`: the batch of the given inputs, used when `declared` has rank 5.
-Result<ir::Type> default_type(const import::FeatureDescription& feature, const ir::Type& declared, int64_t batch = 1);
-/// The type of an input that was given, or else of a missing one (nullptr). Error invalid_argument: it is
-/// missing, but not optional.
-Result<ir::Type> given_type(const import::FeatureDescription& feature, const ir::Type& declared,
-                            const FeatureValue* value, int64_t batch = 1);
-/// Whether the default size of a flexible dimension is its smallest or its largest allowed size. 1 counts as the
-/// smallest size of a dimension that may be empty.
-bool has_default_at_limit(const import::FeatureDescription& feature);
-
-/// The same error with `code` if it is invalid_argument: an operation refused an argument, and the kind of the error
-/// depends on where that came from.
-Error reclassified(Error error, ErrorCode code);
-
-/// What the planes of an image input hold.
-kernel::PlaneOrder plane_order(const import::FeatureDescription& feature);
-kernel::Pixels pixels_of(const Image& image);
-/// Sets `to` to what a prediction gets for a given input: the value's own memory, or that of `dict`, which it sets. The
-/// value has passed input_type. Error invalid_argument: numbers that the type of the input, or its described one,
-/// lacks.
-Status set_input_value(const import::FeatureDescription& feature, const ir::Type& type, const FeatureValue& value,
-                       ir::Dict& dict, runtime::InputValue& to);
-/// What a prediction gets for a missing optional input.
-runtime::InputValue default_value(const import::FeatureDescription& feature, const ir::Type& type);
-
-/// One of the two, for the input's value or nullptr.
-Status set_given(const import::FeatureDescription& feature, const ir::Type& type, const FeatureValue* value,
-                 ir::Dict& dict, runtime::InputValue& to);
-
-/// Converts an output of the function into `value`. Uses the memory of `value` if it fits.
-Status store_output(const import::FeatureDescription& feature, const ir::Type& type, const ir::TensorView& view,
-                    FeatureValue& value);
-
-/// A row-major array in the memory of `view`, which `owner` keeps; rank 0 becomes shape [1]. Error: unsupported
-/// (element type).
-Result<MultiArray> array_in(const ir::TensorView& view, std::shared_ptr<const void> owner);
-/// One plane of half floats as an image in the same memory.
-Image image_in(const ir::TensorView& view, std::shared_ptr<const void> owner);
-/// A row-major array with undefined content; rank 0 becomes shape [1]. Errors: unsupported (element type),
-/// out_of_budget.
-Result<MultiArray> new_array(ir::DType dtype, const ir::Shape& shape);
-/// A row-major copy of a numeric tensor; rank 0 becomes shape [1].
-Result<MultiArray> to_array(const ir::TensorView& view);
-/// Whether `to`, if it is an integer type, has every number of the array. The error invalid_argument shows the first
-/// one that it lacks: "expected whole numbers of type int32, got 3.7 at [0, 2]". `first_row`: added to the first index.
-Status check_whole(const ir::ArrayView& from, ir::DType to, int64_t first_row = 0);
-/// The same for the array or number of an input, of which the feature's described type must have the numbers too.
-Status check_numbers(const import::FeatureDescription& feature, ir::DType to, const ir::ArrayView& array,
-                     int64_t first_row = 0);
-Status check_numbers(const import::FeatureDescription& feature, ir::DType to, const FeatureValue& value);
-ir::ArrayView view_of(const MultiArray& array);
-
-/// ModelConfiguration::pins and the devices that they name.
-class DevicePins {
- public:
-  void add(std::string operations, const kernel::Device* device) { pins_.emplace_back(std::move(operations), device); }
-  /// Pins all operations to ModelConfiguration::device. The user's pins come after it.
-  void set_base(const kernel::Device* device) { base_ = device; }
-  bool empty() const { return pins_.empty() && base_ == nullptr; }
-  bool has_users() const { return !pins_.empty(); }
-  /// The device of the last pin that matches the operation, its source, or the name of an operation that was fused into
-  /// it; nullptr: none.
-  const kernel::Device* of(const ir::Op& op) const;
-  /// What each of the user's pins matches in a model that was compiled with keep_sources.
-  std::vector<PlannedPin> uses(const runtime::Model& model) const;
-
- private:
-  std::vector<std::pair<std::string, const kernel::Device*>> pins_;
-  const kernel::Device* base_ = nullptr;
-};
-/// Whether a pin's pattern, a type or a name, matches.
-bool pin_matches(std::string_view pattern, const ir::Op& op);
-bool pin_matches(std::string_view pattern, const runtime::SourceRecord& record);
-/// "; did you mean 'type:conv'?" where a pattern that matches nothing resembles a name or a type of the model, and the
-/// types that the model has.
-std::string pin_advice(std::string_view pattern, const std::vector<runtime::SourceRecord>& sources);
 
 /// The devices that a configuration allows.
 struct Devices {
@@ -160,10 +93,6 @@ ModelRates rates_for(const ModelConfiguration& configuration, std::span<const ke
 /// one. Throws what unwrap does.
 MachineRates machine_rates(const std::string& file, const Devices& devices, int threads, bool measures,
                            runtime::Waited waited = runtime::seconds_waited);
-
-inline bool lacks_data(const MultiArray& a) { return a.data() == nullptr && (a.count() > 0 || a.shape().empty()); }
-/// Whether the described multi-array may have this shape.
-Status check_array_shape(const import::FeatureDescription& feature, std::span<const int64_t> shape);
 
 /// Throws invalid_argument when the system lacks one of the processors.
 void check_processors(std::span<const int> processors);
@@ -245,11 +174,6 @@ class TracedLoad {
   trace::Use use_;
   trace::Span span_;
 };
-
-using StepTimes = std::map<const plan::Step*, std::pair<double, int64_t>>;
-/// `times`: seconds and runs of each step; nullptr when not measured.
-ComputePlan report(const runtime::Model& model, const plan::Plan& plan, const StepTimes* times);
-OperationList operations(const runtime::Model& model);
 
 /// Imports the text form of MIL. The program's own types serve as the description.
 Result<import::ImportedModel> import_text(const std::string& text, const std::map<std::string, Bytes>& weights,
@@ -354,14 +278,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl : api::LoadedModel {
   /// The error of inferring the types of a prediction with these inputs, of which only the types are read. Adds to
   /// `operations` how many were visited.
   Status infers(const Features& inputs, int64_t& operations) const;
-  /// Sizes of the inputs with which the types of all operations agree.
-  struct Fitting {
-    FunctionDescription function;  ///< with these sizes; the usual ones when they fit or no others are found
-    bool is_usual = true;
-    std::string refusal;  ///< the error of a prediction with the usual sizes; empty: some sizes fit
-    std::string tried;    ///< "; other sizes fit no better (tried: sequences of 1 to 512; not all allowed sizes)"
-    ErrorCode code = ErrorCode::invalid_argument;
-  };
+  using Fitting = sampling::Fitting;
   /// Searched once, by a limited number of operations whose types are inferred.
   const Fitting& fitting() const;
   mutable std::once_flag fitting_searched;

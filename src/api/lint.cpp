@@ -2,22 +2,17 @@
 #include "moka/lint.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "api/build.h"
 #include "api/internal.h"
-#include "api/lint.h"
-#include "api/new_state.h"
-#include "api/path.h"
+#include "boundary/path.h"
 #include "compiler/class_name.h"
 #include "editing/version.h"
-#include "moka/input_sizes.h"
+#include "measuring/repair.h"
+#include "measuring/values.h"
 
 namespace moka::lint {
 namespace {
-
-/// Tolerance for kernels that add in another order.
-constexpr double kRounding = 1e-4;
 
 using Rules = std::vector<const linting::Rule*>;
 
@@ -87,52 +82,6 @@ linting::Subject subject_of(const format::ModelFile& file, const format::ModelSo
   return out;
 }
 
-/// The numbers of an output that are compared. Labels are left out because they follow from probabilities, and pixels
-/// because they may round either way.
-std::vector<double> numbers_of(const FeatureValue& value) {
-  std::vector<double> out;
-  if (const auto* array = std::get_if<MultiArray>(&value))
-    for (int64_t i = 0; i < array->count(); ++i) out.push_back(array->at(i));
-  if (const auto* number = std::get_if<double>(&value)) out.push_back(*number);
-  if (const auto* dictionary = std::get_if<Dictionary>(&value)) {
-    for (const auto& [key, number] : dictionary->strings) out.push_back(number);
-    for (const auto& [key, number] : dictionary->ints) out.push_back(number);
-  }
-  return out;
-}
-
-/// Whether two values are the same. If not, `p` and `q` are the first numbers that differ.
-bool are_same(const FeatureValue& a, const FeatureValue& b, double& p, double& q) {
-  const std::vector<double> x = numbers_of(a), y = numbers_of(b);
-  bool same = x.size() == y.size() && a.index() == b.index();
-  for (size_t i = 0; same && i < x.size(); ++i) {
-    p = x[i], q = y[i];
-    same = p == q || (std::isnan(p) && std::isnan(q)) || std::abs(p - q) <= kRounding * std::max(1.0, std::abs(p));
-  }
-  return same;
-}
-
-/// Throws `internal` if the two models compute different results. Outputs that differ each time are not compared.
-void compare(const std::string& path, const ModelSource& repaired, const Options& options) {
-  ModelConfiguration c;
-  c.compute_units = ComputeUnits::cpu_only;
-  c.function_name = options.function;
-  const Model before = Model::load(path, c), after = repaired.load(c);
-  std::vector<Features> inputs = options.inputs;
-  if (inputs.empty()) inputs.push_back(inputs_within(before.random_inputs(options.seed), options.ranges, options.seed));
-  for (const Features& features : inputs) {
-    const Features a = api::predict_once(before, features), b = api::predict_once(after, features);
-    for (const auto& [name, value] : a) {
-      double p = 0, q = 0;
-      if (are_same(value, b.at(name), p, q)) continue;
-      double one = 0, other = 0;
-      if (are_same(value, api::predict_once(before, features).at(name), one, other))
-        throw Exception(ErrorKind::internal,
-                        cat("output '", name, "': the repaired model answers ", q, ", expected ", p));
-    }
-  }
-}
-
 }  // namespace
 
 std::string_view to_string(Level level) {
@@ -160,13 +109,14 @@ bool Report::has(Level at_least) const {
 Report check(const std::filesystem::path& model, const Options& options) {
   const Rules use = chosen(options);
   Report report;
-  const std::string& path = api::native(model);
+  const std::string& path = boundary::native(model);
   const format::ModelFile file = api::unwrap(format::open_model(path, {.any_kind = true}));
   const auto source = format::ModelSource::read(path);
   linting::Subject subject = subject_of(file, source.ok() ? &*source : nullptr, path, options, report.remarks);
   const bool asks_neural_engine =
       std::any_of(use.begin(), use.end(), [](auto* rule) { return rule->asks_neural_engine; });
-  if (options.predict && subject.program != nullptr) api::measure(path, options, asks_neural_engine, subject, report);
+  if (options.predict && subject.program != nullptr)
+    measuring::measure(path, options, asks_neural_engine, subject, report);
   for (linting::Finding& f : linting::run_rules(subject, use))
     report.findings.push_back({std::string(f.rule), static_cast<Level>(f.level), std::move(f.function),
                                std::move(f.place), std::move(f.reason), std::move(f.evidence), std::move(f.remedy)});
@@ -175,7 +125,7 @@ Report check(const std::filesystem::path& model, const Options& options) {
 
 Repair fix(const std::filesystem::path& model, const Options& options) {
   const Rules use = chosen(options);
-  const std::string& path = api::native(model);
+  const std::string& path = boundary::native(model);
   Repair out{ModelSource::open(path), {}};
   format::ModelSource changed = out.model.impl().source();
   changed.specification = changed.specification.copy();
@@ -193,7 +143,7 @@ Repair fix(const std::filesystem::path& model, const Options& options) {
   }
   if (out.done.empty()) return out;
   out.model = ModelSource(std::make_shared<ModelSource::Impl>(std::move(changed)));
-  if (options.predict) compare(path, out.model, options);
+  if (options.predict) measuring::check_repair(path, out.model, options);
   return out;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/internal.h"
-#include "api/path.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/processors.h"
 #include "base/watch.h"
+#include "boundary/path.h"
 #include "kernel/thread_pool.h"
 
 namespace moka {
@@ -172,7 +172,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   api::check_processors(configuration.processors);
   for (const std::string* path :
        {&configuration.rates, &configuration.neural_engine_rules, &configuration.cache, &configuration.kernel_cache})
-    api::native(*path);
+    boundary::native(*path);
   kernel::place_workers(configuration.processors);
   const Watch watch(Stop(configuration.stop, configuration.deadline), progress_of(configuration));
   const Watch::Scope watched(&watch);

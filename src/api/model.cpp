@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "api/build.h"
-#include "api/caught.h"
 #include "api/internal.h"
-#include "api/path.h"
 #include "api/program_impl.h"
 #include "base/clock.h"
 #include "base/processors.h"
+#include "boundary/errors.h"
+#include "boundary/path.h"
 #include "import/outline.h"
 #include "ir/text_printer.h"
 #include "kernel/thread_pool.h"
@@ -21,10 +21,6 @@ namespace api {
 
 std::shared_ptr<MemoryBudget> budget_of(const ModelConfiguration& c) {
   return c.memory_budget == 0 ? nullptr : std::make_shared<MemoryBudget>(c.memory_budget);
-}
-
-Error reclassified(Error error, ErrorCode code) {
-  return error.code() == ErrorCode::invalid_argument ? fail(code, error.to_string()) : std::move(error);
 }
 
 }  // namespace api
@@ -92,7 +88,7 @@ Model Model::Impl::in_memory(const Bytes& specification, const std::map<std::str
 
 Model Model::load(const std::filesystem::path& path, const ModelConfiguration& configuration) {
   return Model(Impl::from_file(
-      api::native(path), [&](const auto& options) { return format::open_model(path.native(), options); },
+      boundary::native(path), [&](const auto& options) { return format::open_model(path.native(), options); },
       configuration));
 }
 

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "api/internal.h"
-#include "api/path.h"
 #include "base/replace_file.h"
+#include "boundary/path.h"
 #include "compiler/onnx/export.h"
 #include "format/onnx/write.h"
 #include "passes/pass.h"
@@ -86,8 +86,8 @@ OnnxExport write(import::ImportedModel model, const std::string& destination, co
 
 OnnxExport export_onnx(const std::filesystem::path& path, const std::filesystem::path& destination,
                        const OnnxExportOptions& options) {
-  return write(api::unwrap(import::import_model(api::unwrap(format::open_model(api::native(path))), {})),
-               api::native(destination), options, {api::native(path)});
+  return write(api::unwrap(import::import_model(api::unwrap(format::open_model(boundary::native(path))), {})),
+               boundary::native(destination), options, {boundary::native(path)});
 }
 
 OnnxExport export_onnx(const ModelAssetView& model, const std::filesystem::path& destination,
@@ -95,7 +95,7 @@ OnnxExport export_onnx(const ModelAssetView& model, const std::filesystem::path&
   std::map<std::string, Bytes> blobs;
   for (const auto& [name, data] : model.blobs) blobs.emplace(name, Bytes{data, model.owner});
   const format::ModelFile file = api::unwrap(format::open_model_bytes({model.specification, model.owner}, blobs));
-  return write(api::unwrap(import::import_model(file, {})), api::native(destination), options);
+  return write(api::unwrap(import::import_model(file, {})), boundary::native(destination), options);
 }
 
 OnnxExport export_mil_onnx(const std::string& text, const std::filesystem::path& destination,
@@ -103,7 +103,7 @@ OnnxExport export_mil_onnx(const std::string& text, const std::filesystem::path&
                            const std::map<std::string, std::vector<std::byte>>& weights) {
   std::map<std::string, Bytes> files;
   for (const auto& [name, bytes] : weights) files.emplace(name, Bytes::copy_of(bytes));
-  return write(api::unwrap(api::import_text(text, files, nullptr)), api::native(destination), options);
+  return write(api::unwrap(api::import_text(text, files, nullptr)), boundary::native(destination), options);
 }
 
 }  // namespace moka

@@ -3,9 +3,9 @@
 
 #include "api/build.h"
 #include "api/internal.h"
-#include "api/path.h"
 #include "api/program_arguments.h"
 #include "api/program_impl.h"
+#include "boundary/path.h"
 #include "import/onnx/import.h"
 #include "passes/pass.h"
 
@@ -124,7 +124,7 @@ OnnxImport imported(const format::onnx::ModelFile& file, const OnnxImportOptions
 }  // namespace
 
 OnnxImport import_onnx(const std::filesystem::path& path, const OnnxImportOptions& options) {
-  return imported(api::unwrap(format::onnx::open_model(api::native(path))), options);
+  return imported(api::unwrap(format::onnx::open_model(boundary::native(path))), options);
 }
 
 OnnxImport import_onnx(std::span<const std::byte> model, const OnnxImportOptions& options) {

@@ -8,13 +8,13 @@
 #include <tuple>
 
 #include "api/internal.h"
-#include "api/path.h"
+#include "boundary/path.h"
 #include "trace/read.h"
 
 namespace moka {
 
 Trace::Trace(const std::filesystem::path& path, Overwrite overwrite)
-    : path_(api::unwrap(trace::start(api::native(path), overwrite == Overwrite::any))) {}
+    : path_(api::unwrap(trace::start(boundary::native(path), overwrite == Overwrite::any))) {}
 Trace::Trace(Trace&& other) noexcept : path_(std::move(other.path_)), is_open_(std::exchange(other.is_open_, false)) {}
 
 Trace::~Trace() {
@@ -76,7 +76,7 @@ class Owners {
 }  // namespace
 
 TraceSummary summarize_trace(const std::filesystem::path& trace) {
-  const std::string& path = api::native(trace);
+  const std::string& path = boundary::native(trace);
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
     api::raise(fail(ErrorCode::io, "trace '", path, "': expected a file, got a folder"));
   std::ifstream file(path, std::ios::binary);

@@ -7,12 +7,12 @@
 
 #include "api/build.h"
 #include "api/internal.h"
-#include "api/path.h"
-#include "api/update_examples.h"
+#include "boundary/path.h"
 #include "compiler/decompile.h"
 #include "moka/compiler.h"
 #include "moka/edit.h"
 #include "moka/update.h"
+#include "update/examples.h"
 #include "update/nearest_neighbors.h"
 #include "update/settings.h"
 #include "update/task.h"
@@ -87,7 +87,7 @@ struct __attribute__((visibility("hidden"))) UpdateTask::Impl {
   UpdateOptions options;
   Update update;                ///< of `source`
   UpdateDescription described;  ///< the same
-  api::Learner learner;
+  update::Learner learner;
   Update own;  ///< of the learner
   bool label_is_target = false;
   bool is_checked = false;                       ///< check_known() has looked at all examples
@@ -144,7 +144,7 @@ runtime::CompileOptions compile_options(const ModelConfiguration& configuration)
 }
 
 /// The description of the learner, with the training inputs of the whole model.
-Update own_update(const api::Learner& learner, const Update& whole) {
+Update own_update(const update::Learner& learner, const Update& whole) {
   if (whole.stage.empty()) return whole;
   auto out = import::describe_update(learner.file);
   if (!out) throw Exception(ErrorKind::malformed, "the last model of the pipeline is not updatable");
@@ -161,7 +161,7 @@ UpdateTask::Impl::Impl(ModelSource model, format::ModelFile opened, UpdateExampl
       options(std::move(with)),
       update(update_of(file)),
       described(api::to_public(update)),
-      learner(api::learner_of(source, file, update.stage, options.configuration)),
+      learner(update::learner_of(source, file, update.stage, options.configuration, api::file_of)),
       own(own_update(learner, update)) {
   if (!examples.read && examples.count > 0)
     throw Exception(ErrorKind::invalid_argument, "expected a function that reads examples, got none");
@@ -186,7 +186,7 @@ UpdateTask::Impl::Impl(ModelSource model, format::ModelFile opened, UpdateExampl
 
 Features UpdateTask::Impl::with_computed(size_t index, Features example) const {
   try {
-    return api::with_computed(learner, std::move(example));
+    return update::with_computed(learner, std::move(example));
   } catch (const Exception& e) {
     throw Exception(e.kind(), cat("example ", index, ": ", e.what()));
   }
@@ -195,17 +195,17 @@ Features UpdateTask::Impl::with_computed(size_t index, Features example) const {
 Status UpdateTask::Impl::read(size_t index, update::Example& to) const {
   Features example = examples.read(index);
   const import::LossLayer& loss = own.losses[0];
-  to.target = MOKA_TRY(api::target_of(own, label_is_target, example.find(loss.training_input), learner.description));
-  return api::set_inputs(network->learner().front(), with_computed(index, std::move(example)), to);
+  to.target = MOKA_TRY(update::target_of(own, label_is_target, example.find(loss.training_input), learner.description));
+  return update::set_inputs(network->learner().front(), with_computed(index, std::move(example)), to);
 }
 
 Status UpdateTask::Impl::check_known(size_t index, std::optional<int64_t>& target_size) {
   const Features example = examples.known(index);
-  MOKA_TRY(api::check_values(learner, network->learner().front(), own, example));
+  MOKA_TRY(update::check_values(learner, network->learner().front(), own, example));
   const import::LossLayer& loss = own.losses[0];
   const FeatureValue* value = example.find(loss.training_input);
   if (value == nullptr) return {};
-  const ir::Tensor target = MOKA_TRY(api::target_of(own, label_is_target, value, learner.description));
+  const ir::Tensor target = MOKA_TRY(update::target_of(own, label_is_target, value, learner.description));
   // Only the number of classes is the same for inputs of all sizes.
   if (loss.kind == import::LossLayer::Kind::mean_squared_error) return {};
   if (!target_size) target_size = unwrap(network->learner().target_size());  // names the first example
@@ -293,7 +293,7 @@ void UpdateTask::Impl::read_sample(size_t index, const std::string& input, const
       std::holds_alternative<std::string>(given) != texts) {
     const Features example = with_computed(index, examples.read(index));
     try {
-      api::copy_sample(example.find(input), input, numbers);
+      update::copy_sample(example.find(input), input, numbers);
     } catch (const Exception& e) {
       throw Exception(e.kind(), cat("example ", index, ": ", e.what()));
     }
@@ -393,7 +393,7 @@ UpdateTask::UpdateTask(const ModelSource& model, UpdateExamples examples, Update
 
 UpdateTask::UpdateTask(const std::filesystem::path& path, UpdateExamples examples, UpdateOptions options)
     : impl_([&] {
-        Opened opened = open_for_update(api::native(path));
+        Opened opened = open_for_update(boundary::native(path));
         return std::make_shared<Impl>(std::move(opened.source), std::move(opened.file), std::move(examples),
                                       std::move(options));
       }()) {}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "base/half.h"
+#include "base/pixels.h"
+#include "boundary/descriptions.h"
+#include "boundary/errors.h"
+#include "kernel/pixels.h"
+#include "moka/feature.h"
+
+namespace moka {
+
+namespace boundary {
+
+void raise(const Error& error) {
+  throw Exception(static_cast<ErrorKind>(static_cast<int>(error.code()) + 1), error.to_string());
+}
+
+Error reclassified(Error error, ErrorCode code) {
+  return error.code() == ErrorCode::invalid_argument ? fail(code, error.to_string()) : std::move(error);
+}
+
+}  // namespace boundary
+
+static_assert(static_cast<int>(PixelFormat::gray_float16) == static_cast<int>(kernel::PixelFormat::gray_float16));
+
+size_t bytes_per_pixel(PixelFormat format) { return kernel::bytes_per_pixel(static_cast<kernel::PixelFormat>(format)); }
+
+namespace {
+void check_size(int64_t width, int64_t height) {
+  if (width < 1 || height < 1 || width > 65536 || height > 65536)
+    throw Exception(ErrorKind::invalid_argument,
+                    cat("image: expected sizes of 1 to 65536, got ", width, " x ", height));
+}
+}  // namespace
+
+Image::Image(int64_t w, int64_t h, PixelFormat f) : width(w), height(h), format(f) {
+  check_size(w, h);
+  row_bytes = w * static_cast<int64_t>(bytes_per_pixel(f));
+  pixels =
+      std::shared_ptr<uint8_t>(new uint8_t[static_cast<size_t>(row_bytes * h)](), std::default_delete<uint8_t[]>());
+}
+
+Image::Image(void* p, int64_t w, int64_t h, PixelFormat f, int64_t stride)
+    : width(w), height(h), format(f), row_bytes(stride) {
+  check_size(w, h);
+  int64_t least = w * static_cast<int64_t>(bytes_per_pixel(f));
+  if (row_bytes == 0) row_bytes = least;
+  if (p == nullptr) throw Exception(ErrorKind::invalid_argument, "image: expected pixels, got none");
+  if (row_bytes < least)
+    throw Exception(ErrorKind::invalid_argument,
+                    cat("image: expected rows of at least ", least, " bytes, got ", row_bytes));
+  pixels = std::shared_ptr<uint8_t>(std::shared_ptr<uint8_t>(), static_cast<uint8_t*>(p));
+}
+
+namespace {
+
+float gray_at(const uint8_t* pixel, PixelFormat format) {
+  if (format == PixelFormat::gray8) return *pixel;
+  uint16_t bits = 0;
+  float number = 0;
+  if (format == PixelFormat::gray_float32)
+    std::memcpy(&number, pixel, sizeof number);
+  else
+    std::memcpy(&bits, pixel, sizeof bits);
+  return format == PixelFormat::gray_float32 ? number : half::to_float(bits);
+}
+
+void set_gray(uint8_t* pixel, PixelFormat format, float number) {
+  const uint16_t bits = half::from_float(number);
+  if (format == PixelFormat::gray8)
+    float_to_byte(&number, pixel, 1);
+  else if (format == PixelFormat::gray_float32)
+    std::memcpy(pixel, &number, sizeof number);
+  else
+    std::memcpy(pixel, &bits, sizeof bits);
+}
+
+}  // namespace
+
+Image Image::converted(PixelFormat to) const {
+  const auto is_gray = [](PixelFormat f) { return kernel::is_gray(static_cast<kernel::PixelFormat>(f)); };
+  if (pixels == nullptr || is_gray(format) != is_gray(to))
+    throw Exception(ErrorKind::invalid_argument,
+                    pixels == nullptr ? "image: expected pixels, got none"
+                                      : "image: gray pictures stay gray, and pictures with colors have them");
+  Image out(width, height, to);
+  const auto from_step = static_cast<int64_t>(bytes_per_pixel(format)),
+             step = static_cast<int64_t>(bytes_per_pixel(to));
+  const bool swaps = (format == PixelFormat::bgra8) != (to == PixelFormat::bgra8);
+  for (int64_t y = 0; y < height; y++) {
+    const uint8_t* from = pixels.get() + y * row_bytes;
+    uint8_t* p = out.pixels.get() + y * out.row_bytes;
+    if (format == to) {
+      std::memcpy(p, from, static_cast<size_t>(out.row_bytes));
+      continue;
+    }
+    for (int64_t x = 0; x < width; x++, from += from_step, p += step) {
+      if (is_gray(to)) {
+        set_gray(p, to, gray_at(from, format));
+        continue;
+      }
+      for (int c = 0; c < 3; c++) p[c] = from[swaps ? 2 - c : c];
+      if (step == 4) p[3] = from_step == 4 ? from[3] : 255;
+    }
+  }
+  return out;
+}
+
+std::string describe(const FeatureValue& value) {
+  struct Visitor {
+    std::string operator()(std::monostate) const { return "no value"; }
+    std::string operator()(int64_t) const { return "Int64"; }
+    std::string operator()(double) const { return "Double"; }
+    std::string operator()(const std::string&) const { return "String"; }
+    std::string operator()(const MultiArray& a) const {
+      std::string s;
+      for (int64_t d : a.shape()) s += cat(s.empty() ? "" : " x ", d);
+      return cat("MultiArray (", boundary::core_ml_name(a.type()), " ", s, ")");
+    }
+    std::string operator()(const Image& i) const { return cat("Image (", i.width, " x ", i.height, ")"); }
+    std::string operator()(const Dictionary& d) const {
+      return d.string_keys ? "Dictionary (String -> Double)" : "Dictionary (Int64 -> Double)";
+    }
+    std::string operator()(const StringSequence& s) const { return cat("Sequence (", s.size(), " strings)"); }
+    std::string operator()(const Int64Sequence& s) const { return cat("Sequence (", s.size(), " integers)"); }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+FeatureValue& Features::operator[](std::string_view name) {
+  if (FeatureValue* v = find(name)) return *v;
+  // For a few numbers, moving values to a larger array takes longer than the prediction.
+  constexpr size_t kFirst = 8;
+  if (items_.size() == items_.capacity()) items_.reserve(std::max(kFirst, 4 * items_.size()));
+  items_.emplace_back(std::string(name), FeatureValue{});
+  return items_.back().second;
+}
+
+namespace {
+template <class Items>
+auto find_in(Items& items, std::string_view name) -> decltype(&items.front().second) {
+  // The names of a table's columns often differ only in the last character, so it is compared first.
+  for (auto& [n, v] : items)
+    if (n.size() == name.size() && (name.empty() || (n.back() == name.back() && n == name))) return &v;
+  return nullptr;
+}
+}  // namespace
+
+const FeatureValue* Features::find(std::string_view name) const { return find_in(items_, name); }
+FeatureValue* Features::find(std::string_view name) { return find_in(items_, name); }
+
+const FeatureValue& Features::at(std::string_view name) const {
+  if (const FeatureValue* v = find(name)) return *v;
+  std::string all;
+  for (const auto& [n, v] : items_) all += cat(all.empty() ? "'" : ", '", n, "'");
+  throw Exception(ErrorKind::not_found, cat("feature: expected one of ", all, ", got '", name, "'"));
+}
+
+const MultiArray& Features::array(std::string_view name) const {
+  const FeatureValue& v = at(name);
+  if (const auto* a = std::get_if<MultiArray>(&v)) return *a;
+  throw Exception(ErrorKind::invalid_argument, cat("feature '", name, "': expected a MultiArray, got ", describe(v)));
+}
+
+}  // namespace moka

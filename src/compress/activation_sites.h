@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "compress/activations.h"
+#include "compress/value_ranges.h"
 #include "editing/program.h"
 
 namespace moka::compress {

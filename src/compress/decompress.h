@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "compress/encoding.h"
+#include "compress/decompressed.h"
 #include "format/source.h"
 
 namespace moka::compress {
-
-/// A compressed weight that became floats.
-struct Decompressed {
-  std::string name, operation;  ///< the type of the operation that expanded it, or of the layer
-  Shape shape;
-  bool half = false;
-  size_t bytes_before = 0, bytes_after = 0;
-};
 
 /// Makes plain constants of all weights that constexpr operations expand, as coremltools.optimize.coreml
 /// .decompress_weights does, and floats of the quantized weights of neural networks; also in pipelines. Errors:

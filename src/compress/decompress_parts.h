@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "compress/decompress.h"
+#include "compress/decompressed.h"
+#include "format/source.h"
 
 namespace moka::compress {
 

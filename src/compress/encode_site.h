@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compress/constants.h"
-#include "compress/program.h"
+#include "compress/site.h"
 #include "format/weights/weight_store.h"
 
 namespace moka::compress {

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "compress/blocks.h"
-#include "compress/program.h"
+#include "compress/site.h"
 
 namespace moka::compress {
 

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent / "tools"))
-from checks import commits, functions, language, libraries, prose, spdx  # noqa: E402
+from checks import architecture, circles, commits, functions, language, libraries, prose, spdx  # noqa: E402
 
 
 def found(path, text):
@@ -103,6 +103,45 @@ class Commits(unittest.TestCase):
             self.assertEqual(len(list(commits.findings(folder, base))), 2)
             self.assertEqual(list(commits.findings(folder, git("rev-parse", "HEAD"))), [])
             self.assertEqual(list(commits.findings(folder, "0" * 40)), [])
+
+
+class Architecture(unittest.TestCase):
+    ARROWS = {"src/base": [], "src/ops": ["src/base"], "src/devices/*": ["src/base", "src/devices/gpu"], "tools/*": ["include/moka"]}
+
+    def test_the_last_column_comes_from_the_arrows(self):
+        head = architecture.SECTION + "\n| folder | contains | may include |\n|---|---|---|\n"
+        page = head + ("| `src/base` | bytes | |\n| `src/ops/<family>/<op>.cpp` | operations | ir |\n| `src/devices/gpu` | GPUs | |\n"
+                       "| `web/` | a page | any |\n| `tools/`, `examples/` | programs | |\n")
+        new, problems = architecture.updated(page, self.ARROWS)
+        self.assertEqual(new, head + (
+            "| `src/base` | bytes | only itself |\n| `src/ops/<family>/<op>.cpp` | operations | base |\n| `src/devices/gpu` | GPUs | base |\n"
+            "| `web/` | a page | any |\n| `tools/`, `examples/` | programs | `include/moka` |\n"))
+        self.assertEqual([line for line, _ in problems], [4, 5, 6, 8])
+        self.assertEqual(architecture.updated(new, self.ARROWS), (new, []))
+
+    def test_a_folder_without_a_row_is_found(self):
+        self.assertEqual(architecture.updated("", {"src/ir": []})[1], [(1, "the table of folders lacks src/ir")])
+
+    def test_files_that_documents_name_exist(self):
+        files = {"src/a/b.cpp", "src/a/c.h"}
+        page = "`src/a/b.cpp`, `src/a/`, `src/a/*.h`\n`src/<folder>/c.h` and `src/a/d.cpp`\n`src/b/<x>.cpp` src/none.cpp\n"
+        self.assertEqual(list(architecture.missing(page, files)), [(2, "src/a/d.cpp"), (3, "src/b/<x>.cpp")])
+
+
+class Circles(unittest.TestCase):
+    def test_chains_are_no_circles(self):
+        self.assertEqual(circles.circles([("a", "b"), ("b", "c"), ("a", "c"), ("a", "a")]), [])
+
+    def test_circles_of_any_length_are_found(self):
+        self.assertEqual(circles.circles([("a", "b"), ("b", "a"), ("c", "d"), ("d", "e"), ("e", "c"), ("e", "a"), ("x", "c")]),
+                         [("a", "b"), ("c", "d", "e")])
+
+    def test_imports_of_scripts(self):
+        text = 'import { a,\n  b } from "./one";\nimport type { C } from "../two";\nimport x from "preact";\n// from "./none"\nexport { d } from "./three";\n'
+        self.assertEqual(list(circles.imports("web/src/main.ts", text)), ["web/src/one", "web/two", "web/src/three"])
+
+    def test_a_source_counts_with_its_header(self):
+        self.assertEqual(circles.unit("src/a/b.cpp"), circles.unit("src/a/b.h"))
 
 
 class Libraries(unittest.TestCase):

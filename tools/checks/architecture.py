@@ -16,7 +16,11 @@ def key_of(cell, arrows):
         return folder + "*"
     if folder.rstrip("/") in arrows:
         return folder.rstrip("/")
-    return next((k for k in sorted(arrows, key=len, reverse=True) if folder.startswith(k + "/")), None)
+    for key in sorted(arrows, key=len, reverse=True):
+        parts = key.split("/")
+        if all(a in (b, "*") for a, b in zip(parts, folder.split("/") + [None] * len(parts))):
+            return key
+    return None
 
 
 def shown(folder, key, arrows):

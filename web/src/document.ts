@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data in the page. docs/viewer.md describes it.
 
-import type { PlannedOperation } from "./placement";
-
 export type Kind = "operation" | "input" | "output" | "model" | "block" | "repeat" | "scope" | "port";
 
 export interface GraphNode {
@@ -50,6 +48,20 @@ export interface Graph {
   nodes: GraphNode[];
   edges: [number, number, string, number?][];
   weights: Weight[];
+}
+
+/** An operation of a plan, as reports have it. */
+export interface PlannedOperation {
+  name: string;
+  type: string;
+  device: string;
+  kernel: string;
+  fused: string[];
+  refusals: string[];
+  units?: { device: string; refusal?: string; remedy?: string; source?: string }[];
+  measuredSeconds?: number;
+  share?: number;
+  roof?: { fraction: number; bound: string };
 }
 
 /** The loaded function after the passes, and the steps of its plan. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useState } from "preact/hooks";
 import { Histogram } from "./chart";
-import { ask } from "./document";
-import type { PlannedOperation, Report } from "./placement";
+import { ask, type PlannedOperation } from "./document";
+import type { Report } from "./placement";
 import { bytes, percent, seconds } from "./text";
 
 type Key = "order" | "name" | "type" | "device" | "kernel" | "time";

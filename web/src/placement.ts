@@ -1,20 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A report's operations, by the names that the graph has.
-import type { Graph } from "./document";
+import type { Graph, PlannedOperation } from "./document";
 import { percent, seconds } from "./text";
-
-export interface PlannedOperation {
-  name: string;
-  type: string;
-  device: string;
-  kernel: string;
-  fused: string[];
-  refusals: string[];
-  units?: { device: string; refusal?: string; remedy?: string; source?: string }[];
-  measuredSeconds?: number;
-  share?: number;
-  roof?: { fraction: number; bound: string };
-}
 
 export interface Report {
   error?: string;

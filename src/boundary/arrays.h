@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "ir/array_view.h"
 #include "ir/tensor.h"
-#include "moka/multi_array.h"
+#include "moka/feature.h"
 
 namespace moka::boundary {
 

@@ -5,30 +5,23 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
-#include <string_view>
 
 #include "api/internal.h"
 #include "base/checksum.h"
-#include "base/replace_file.h"
 #include "boundary/path.h"
 #include "kernel/device.h"
 #include "kernel/fault.h"
 #include "plan/packed_cache.h"
 #include "runtime/model_content.h"
+#include "runtime/packed_folder.h"
 
 namespace moka {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kEnding = ".packed", kCodeEnding = ".pipelines";
-constexpr uintmax_t kMostBytes = uintmax_t{8} << 30;  // limit per folder
-constexpr std::chrono::hours kLongestWrite{1};        // older unfinished files belong to processes that were killed
 
 Result<std::string> folder_of(std::string cache) {
   auto variable = [](const char* name) -> std::string {
@@ -42,57 +35,6 @@ Result<std::string> folder_of(std::string cache) {
   const std::string home = variable("HOME");
   if (home.empty()) return fail(ErrorCode::not_found, "the user's cache: neither XDG_CACHE_HOME nor HOME is set");
   return home + "/.cache/moka/packed";
-}
-
-struct File {
-  fs::path path;
-  uintmax_t bytes = 0;
-  fs::file_time_type used;
-  bool unfinished = false;
-};
-
-std::optional<OutputKind> kind_of(std::string_view name) {
-  if (name.ends_with(kEnding)) return OutputKind::packed_weights;
-  if (name.ends_with(kCodeEnding)) return OutputKind::pipelines;
-  if (name.ends_with(runtime::kContentEnding)) return OutputKind::digests;
-  return std::nullopt;
-}
-
-/// The files that Moka wrote. Others stay, whatever their names are.
-std::vector<File> files_in(const std::string& folder) {
-  std::vector<File> out;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code gone;
-    const std::string file_name = it->path().filename().string();
-    const std::string_view replaced = replaced_by_unfinished(file_name);
-    const auto kind = kind_of(replaced.empty() ? file_name : replaced);
-    if (!kind || !it->is_regular_file(gone)) continue;
-    if (replaced.empty() && !holds(it->path().string(), *kind)) continue;
-    File f{it->path(), it->file_size(gone), it->last_write_time(gone), !replaced.empty()};
-    if (!gone) out.push_back(std::move(f));
-  }
-  return out;
-}
-
-/// Removes what killed processes left, and the least recently used files while the total exceeds the limit. Never
-/// removes `kept`.
-void trim(const std::string& folder, const std::string& kept) {
-  std::vector<File> files = files_in(folder);
-  const auto is_left = [](const File& f) {
-    std::error_code error;
-    return f.unfinished && f.used < fs::file_time_type::clock::now() - kLongestWrite && fs::remove(f.path, error);
-  };
-  std::erase_if(files, is_left);
-  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
-  uintmax_t bytes = 0;
-  for (const File& f : files) bytes += f.bytes;
-  for (const File& f : files) {
-    if (bytes <= kMostBytes) return;
-    if (f.unfinished || f.path.filename() == fs::path(kept).filename()) continue;
-    std::error_code error;
-    if (fs::remove(f.path, error)) bytes -= f.bytes;
-  }
 }
 
 }  // namespace
@@ -115,9 +57,9 @@ Result<PackedWeights> packed_weights_for(const ModelConfiguration& configuration
     scope += cat("\nbuild ", plan::build());
     std::error_code error;
     const fs::path path = fs::weakly_canonical(model, error);
-    out.cache =
-        std::make_shared<plan::PackedCache>((fs::path(out.folder) / (name.text() + std::string(kEnding))).string(),
-                                            std::move(scope), path.string(), std::move(content->files));
+    out.cache = std::make_shared<plan::PackedCache>(
+        (fs::path(out.folder) / (name.text() + std::string(runtime::kPackedEnding))).string(), std::move(scope),
+        path.string(), std::move(content->files));
   } else {
     warn(cat("packed weights are not kept: ", content.error().to_string()));
   }
@@ -129,7 +71,7 @@ Result<PackedWeights> packed_weights_for(const ModelConfiguration& configuration
 
 void PackedWeights::save() const {
   if (!cache) return;
-  if (cache->save()) trim(folder, cache->path());
+  if (cache->save()) runtime::trim_packed(folder, cache->path());
   for (const kernel::Device* d : devices)
     if (Status s = d->write_code(folder); !s.ok()) warn(s.error().to_string());
 }
@@ -147,8 +89,8 @@ std::string cache_folder(const std::string& cache) { return api::unwrap(folder_o
 
 std::vector<CachedModel> cached_models(const std::filesystem::path& folder) {
   std::vector<CachedModel> out;
-  for (const File& f : files_in(boundary::native(folder))) {
-    if (f.unfinished || f.path.extension() != kEnding) continue;
+  for (const runtime::PackedFile& f : runtime::packed_files(boundary::native(folder))) {
+    if (f.unfinished || f.path.extension() != runtime::kPackedEnding) continue;
     CachedModel m{f.path.string(), {}, static_cast<size_t>(f.bytes)};
     if (auto file = map_file(m.file); file.ok())
       if (auto parsed = plan::parse_packed_file(*file); parsed.ok()) {
@@ -164,7 +106,7 @@ std::vector<CachedModel> cached_models(const std::filesystem::path& folder) {
 
 size_t clear_cache(const std::filesystem::path& folder) {
   size_t n = 0;
-  for (const File& f : files_in(boundary::native(folder))) {
+  for (const runtime::PackedFile& f : runtime::packed_files(boundary::native(folder))) {
     std::error_code error;
     if (fs::remove(f.path, error) && !f.unfinished && f.path.extension() != runtime::kContentEnding) n++;
     if (error) throw Exception(ErrorKind::io, cat("'", f.path.string(), "': ", error.message()));

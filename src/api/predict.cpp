@@ -9,6 +9,7 @@
 #include "base/watch.h"
 #include "base/whole.h"
 #include "kernel/thread_pool.h"
+#include "runtime/async_queue.h"
 
 namespace moka {
 
@@ -374,4 +375,24 @@ State Model::new_state() const {
     }
   return State(std::move(impl));
 }
+
+void queue_prediction(const PredictionOptions& options,
+                      std::function<void(const PredictionOptions&, std::exception_ptr)> work) {
+  const auto state = options.state == nullptr ? nullptr : std::make_shared<State>(*options.state);
+  PredictionOptions with = options;
+  with.state = state.get();
+  Stop stop(with.stop, with.deadline);
+  const void* key = state == nullptr ? nullptr : &state->impl();
+  runtime::AsyncQueue::shared().push({[with = std::move(with), state, work = std::move(work)](Status status) {
+                                        std::exception_ptr refusal;
+                                        try {
+                                          api::unwrap(std::move(status));
+                                        } catch (const Exception&) {
+                                          refusal = std::current_exception();
+                                        }
+                                        work(with, std::move(refusal));
+                                      },
+                                      std::move(stop), key});
+}
+
 }  // namespace moka

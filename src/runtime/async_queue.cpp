@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/async_queue.h"
+#include "runtime/async_queue.h"
 
 #include <pthread.h>
 
@@ -12,10 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "api/internal.h"
 #include "base/processors.h"
 
-namespace moka::api {
+namespace moka::runtime {
 
 namespace {
 constexpr auto kIdleTime = std::chrono::milliseconds(200);  // after which a thread ends
@@ -171,27 +170,4 @@ void AsyncQueue::push(Work work) {
   if (!refused.ok()) work.run(std::move(refused));
 }
 
-}  // namespace moka::api
-
-namespace moka {
-
-void queue_prediction(const PredictionOptions& options,
-                      std::function<void(const PredictionOptions&, std::exception_ptr)> work) {
-  const auto state = options.state == nullptr ? nullptr : std::make_shared<State>(*options.state);
-  PredictionOptions with = options;
-  with.state = state.get();
-  Stop stop(with.stop, with.deadline);
-  const void* key = state == nullptr ? nullptr : &state->impl();
-  api::AsyncQueue::shared().push({[with = std::move(with), state, work = std::move(work)](Status status) {
-                                    std::exception_ptr refusal;
-                                    try {
-                                      api::unwrap(std::move(status));
-                                    } catch (const Exception&) {
-                                      refusal = std::current_exception();
-                                    }
-                                    work(with, std::move(refusal));
-                                  },
-                                  std::move(stop), key});
-}
-
-}  // namespace moka
+}  // namespace moka::runtime

@@ -6,7 +6,7 @@
 
 #include "base/stop.h"
 
-namespace moka::api {
+namespace moka::runtime {
 
 /// Work that threads of the library run, in the order in which it came. Work that shares a key, such as a state, runs
 /// one after another. Thread-safe; a forked child begins with an empty queue.
@@ -32,4 +32,4 @@ class AsyncQueue {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace moka::api
+}  // namespace moka::runtime

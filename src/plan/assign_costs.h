@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "plan/assign.h"
+#include "plan/cost_graph.h"
 
 /// Shared by the parts of `assign`: the graph with its neighbors, and the cost of unit labels.
 namespace moka::plan {

@@ -5,9 +5,9 @@
 
 #include "base/watch.h"
 #include "ir/fixed.h"
-#include "plan/call_args.h"
 #include "plan/plan.h"
 #include "plan/quantized_activation.h"
+#include "plan/resolve.h"
 
 namespace moka::plan {
 

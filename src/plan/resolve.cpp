@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include "plan/call_args.h"
-
 namespace moka::plan {
 
 namespace {

@@ -101,4 +101,15 @@ std::vector<const ir::Value*> used_from(const ir::Block& block, const ir::Op& fr
 /// Whether values of the type are objects of the host instead of bytes.
 inline bool is_object(const ir::Type& t) { return !t.is_tensor() || t.dtype() == ir::DType::string; }
 
+/// The inputs of an operation as inference and kernels see them.
+struct CallArgs {
+  std::vector<ir::Arg> args;
+  std::vector<ir::TensorView> views;
+  std::unique_ptr<bool[]> constant;
+  bool all_known = true, all_shapes_known = true, all_constant = true;
+
+  CallArgs(const Resolved& resolved, std::span<const int> in);
+  CallArgs(CallArgs&&) = default;
+};
+
 }  // namespace moka::plan

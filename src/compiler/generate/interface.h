@@ -5,16 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "import/description.h"
+#include "compiler/generate/field.h"
 
 /// Generates source code that wraps a model, one file per language.
 namespace moka::compiler {
-
-/// An input, output or state in code.
-struct Field {
-  import::FeatureDescription feature;
-  std::string identifier;
-};
 
 /// The properties of a model's default function that generated code needs.
 struct Interface {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/generate/interface.h"
+#include "compiler/generate/field.h"
 
 /// Shared by the generators of all languages.
 namespace moka::compiler {

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "base/copy.h"
-#include "devices/simulator/device.h"
+#include "devices/simulator/faults.h"
 #include "kernel/epilogue.h"
 
 namespace moka::devices::simulator {

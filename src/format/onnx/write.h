@@ -3,14 +3,9 @@
 
 #include "format/message/rope.h"
 #include "format/onnx/model.h"
+#include "format/onnx/write_options.h"
 
 namespace moka::format::onnx {
-
-struct WriteOptions {
-  /// The name, relative to the model, of the file for raw data of `external_from` bytes or more; empty: none.
-  std::string data_file;
-  size_t external_from = 1024;
-};
 
 /// The content of a model file and of its file for external data. Both refer to the payloads of the model.
 struct Written {

@@ -3,7 +3,7 @@
 
 #include "format/message/rope.h"
 #include "format/onnx/model.h"
-#include "format/onnx/write.h"
+#include "format/onnx/write_options.h"
 
 namespace moka::format::onnx {
 

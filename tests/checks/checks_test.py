@@ -119,6 +119,11 @@ class Architecture(unittest.TestCase):
         self.assertEqual([line for line, _ in problems], [4, 5, 6, 8])
         self.assertEqual(architecture.updated(new, self.ARROWS), (new, []))
 
+    def test_much_is_said_by_what_is_missing(self):
+        rooms = ["src/%s" % c for c in "abcdefghijklmno"]
+        arrows = {**{r: [] for r in rooms}, "src/api": rooms[:-3] + ["include/moka"]}
+        self.assertEqual(architecture.shown("src/api", "src/api", arrows), "everything in `src` but m, n and o, `include/moka`")
+
     def test_a_folder_without_a_row_is_found(self):
         self.assertEqual(architecture.updated("", {"src/ir": []})[1], [(1, "the table of folders lacks src/ir")])
 

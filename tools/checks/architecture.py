@@ -31,7 +31,8 @@ def shown(folder, key, arrows):
     rooms = [k[len("src/"):].removesuffix("/*") for k in arrows if k.startswith("src/") and k != key]
     if len(inside) > MOST_NAMED:
         lacks = [r for r in rooms if r not in inside]
-        inside = ["everything in `src` but " + " and ".join(lacks)] if len(lacks) < MOST_NAMED else inside
+        last = " and ".join(filter(None, [", ".join(lacks[:-1]), lacks[-1]])) if lacks else "nothing"
+        inside = ["everything in `src` but " + last] if len(lacks) < MOST_NAMED else inside
     others += ["`%s`" % t for t in to if not t.startswith("src/") and t != "src"]
     return ", ".join(inside + others) or "only itself"
 

@@ -25,6 +25,8 @@ namespace fs = std::filesystem;
 FeatureValue in_graph(const FeatureValue& value, const FeatureDescription& described) {
   const auto* image = std::get_if<Image>(&value);
   if (image == nullptr) return value;
+  if (image->format == PixelFormat::gray_float16)
+    return in_graph(image->converted(PixelFormat::gray_float32), described);
   const bool is_float = image->format == PixelFormat::gray_float32,
              gray = is_float || image->format == PixelFormat::gray8;
   const int64_t channels = gray ? 1 : 3, stride = static_cast<int64_t>(bytes_per_pixel(image->format));
@@ -62,7 +64,7 @@ std::string differing_output(const FeatureValue& got, const FeatureValue& expect
                              bool is_half) {
   constexpr double relative = 1e-4, step_of_half = 0x1p-10;
   const auto* image = std::get_if<Image>(&expected);
-  if (image == nullptr || image->format == PixelFormat::gray_float32)
+  if (image == nullptr || image->format == PixelFormat::gray_float32 || image->format == PixelFormat::gray_float16)
     return difference(got, in_graph(expected, f), is_half || image != nullptr ? step_of_half : relative);
   return difference(in_bytes(std::get<MultiArray>(got)), in_graph(expected, f), 0);
 }

@@ -213,4 +213,18 @@ MOKA_EXPORT void set_check_layers(bool on);
 /// not_found (no such library), unsupported (it has no function moka_plugin), and the error of the plug-in.
 MOKA_EXPORT void load_plugin(const std::filesystem::path& path);
 
+/// Undoes at its end which layers, operations and models were registered and unregistered in its lifetime, by any
+/// thread. Models that are loaded meanwhile keep what they use.
+class MOKA_EXPORT RegistrationScope {
+ public:
+  RegistrationScope();
+  ~RegistrationScope();
+  RegistrationScope(const RegistrationScope&) = delete;
+  RegistrationScope& operator=(const RegistrationScope&) = delete;
+
+ private:
+  struct Registered;
+  std::unique_ptr<Registered> before_;
+};
+
 }  // namespace moka

@@ -20,7 +20,7 @@ using ir::Value;
 /// Never freed: programs may outlive static objects.
 struct Models {
   std::mutex mutex;
-  std::map<std::string, std::shared_ptr<const RegisteredModel>, std::less<>> all;
+  RegisteredModels all;
   std::vector<std::string> folders;
 };
 Models& models() {
@@ -117,6 +117,16 @@ std::shared_ptr<const RegisteredModel> registered_model(std::string_view name) {
   const std::lock_guard lock(models().mutex);
   const auto it = models().all.find(name);
   return it == models().all.end() ? nullptr : it->second;
+}
+
+RegisteredModels registered_models() {
+  const std::lock_guard lock(models().mutex);
+  return models().all;
+}
+
+void set_registered_models(RegisteredModels all) {
+  const std::lock_guard lock(models().mutex);
+  models().all.swap(all);  // the destructors of the former ones may call other code: not under the lock
 }
 
 std::vector<std::string> registered_model_names() {

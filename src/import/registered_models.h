@@ -34,6 +34,9 @@ void register_model(const std::string& name, RegisteredModel entry);
 bool unregister_model(std::string_view name);
 std::shared_ptr<const RegisteredModel> registered_model(std::string_view name);
 std::vector<std::string> registered_model_names();
+using RegisteredModels = std::map<std::string, std::shared_ptr<const RegisteredModel>, std::less<>>;
+RegisteredModels registered_models();
+void set_registered_models(RegisteredModels all);
 
 /// A phrase that says what a program must register for a model of that type; "" if nothing.
 std::string_view needs_of(int type);

@@ -42,7 +42,7 @@ struct Handle {
 
 struct Classes {
   std::mutex mutex;
-  std::map<std::pair<RegisteredKind, std::string>, std::shared_ptr<const RegisteredClass>, std::less<>> all;
+  RegisteredClasses all;
 };
 Classes& classes() {
   static auto& all = *new Classes;
@@ -136,6 +136,16 @@ std::shared_ptr<const RegisteredClass> registered_class(RegisteredKind kind, std
   const std::lock_guard lock(classes().mutex);
   const auto it = classes().all.find({kind, std::string(name)});
   return it == classes().all.end() ? nullptr : it->second;
+}
+
+RegisteredClasses registered_classes() {
+  const std::lock_guard lock(classes().mutex);
+  return classes().all;
+}
+
+void set_registered_classes(RegisteredClasses all) {
+  const std::lock_guard lock(classes().mutex);
+  classes().all.swap(all);  // the destructors of the former ones may call other code: not under the lock
 }
 
 std::vector<std::string> registered_names(RegisteredKind kind) {

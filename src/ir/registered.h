@@ -131,6 +131,12 @@ bool unregister_class(RegisteredKind kind, std::string_view name);
 std::shared_ptr<const RegisteredClass> registered_class(RegisteredKind kind, std::string_view name);
 std::vector<std::string> registered_names(RegisteredKind kind);
 
+/// All entries of the registry, by kind and name.
+using RegisteredClasses =
+    std::map<std::pair<RegisteredKind, std::string>, std::shared_ptr<const RegisteredClass>, std::less<>>;
+RegisteredClasses registered_classes();
+void set_registered_classes(RegisteredClasses all);
+
 /// The moka_registered operation for a `spec` whose operation is not in the table; nullopt: it is not registered.
 /// `attributes`: those of the source, which describe coremltools' operation `custom_layer`. `placeholders`: a
 /// `custom_layer` becomes a placeholder. Error unsupported: the class of a `custom_layer` is not registered.

@@ -414,4 +414,42 @@ TEST(Custom, UnregisteringWhilePredictingIsSafe) {
   EXPECT_TRUE(watch.expired());
 }
 
+TEST(Registrations, EndWithTheirScope) {
+  const auto times = [](float factor) {
+    return [factor](const LayerInfo&) {
+      return std::make_unique<FromParts>(Parts{.evaluate = [factor](const LayerCall& call) {
+        call.outputs[0].as<float>()[1] = factor * call.inputs[0].as<const float>()[1];
+      }});
+    };
+  };
+  const Operation scaled("scaled_in_scope", times(2));
+  const std::string text =
+      program("tensor<fp32, [2]> x", R"( tensor<fp32, [2]> y = scaled_in_scope(x = x)[name = string("s")];)", "y");
+  const auto factor = [](const Model& m) {
+    return m.predict({{"x", MultiArray::of(std::vector<float>{1, 4}, {2})}}).array("y").at(1) / 4;
+  };
+  const auto has = [](const std::vector<std::string>& names, const char* name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::optional<Model> kept;
+  {
+    const RegistrationScope scope;
+    register_operation("scaled_in_scope", times(3));
+    register_layer("LayerInScope", times(1));
+    register_model_file("ModelInScope", "absent.mlmodel");
+    EXPECT_TRUE(has(registered_layers(), "LayerInScope"));
+    kept = Model::from_mil(text);
+    EXPECT_EQ(factor(*kept), 3);
+  }
+  EXPECT_EQ(factor(*kept), 3);
+  EXPECT_EQ(factor(Model::from_mil(text)), 2);
+  EXPECT_FALSE(has(registered_layers(), "LayerInScope"));
+  EXPECT_FALSE(has(registered_models(), "ModelInScope"));
+  {
+    const RegistrationScope scope;
+    unregister_operation("scaled_in_scope");
+  }
+  EXPECT_TRUE(has(registered_operations(), "scaled_in_scope"));
+}
+
 }  // namespace moka::test

@@ -324,6 +324,10 @@ class MOKA_EXPORT Model {
   ComputePlan compute_plan(const Features& inputs = {}, int predictions = 0,
                            const std::vector<std::string>& outputs = {},
                            const std::map<std::string, std::pair<double, double>>& ranges = {}) const;
+  /// The same for measured predictions that can end early: `predictions` is at least 1, and `options` apply to all of
+  /// them. Without a state, those of a stateful model share a new one. Throws invalid_argument, and what predict
+  /// throws.
+  ComputePlan measure_plan(const Features& inputs, int predictions, const PredictionOptions& options = {}) const;
   /// The text of one stage of the plan for these inputs (empty: the default shapes), for people and tests. Blocks of
   /// control flow follow. Errors: as compute_plan.
   std::string plan_text(PlanStage stage, const Features& inputs = {}) const;

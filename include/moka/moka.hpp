@@ -27,6 +27,7 @@
 #include "moka/output.h"
 #include "moka/program.h"
 #include "moka/rates.h"
+#include "moka/report.h"
 #include "moka/stream.h"
 #include "moka/trace.h"
 #include "moka/update.h"

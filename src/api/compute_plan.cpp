@@ -87,6 +87,63 @@ std::string_view name_of(PlanStage stage) {
   return "";
 }
 
+/// What planning or measured predictions ran.
+struct Planned {
+  Model::Impl::Ran ran;
+  api::StepTimes times;
+  double seconds = -1;
+};
+
+Planned measured_run(const Model::Impl& impl, const Features& given, int predictions,
+                     const PredictionOptions& options) {
+  Planned out;
+  Features outputs;
+  // The first prediction also plans steps that depend on values and does one-time work.
+  api::unwrap(impl.predict(given, outputs, options, nullptr, &out.ran));
+  Timing timing;
+  std::vector<double> whole;
+  for (int i = 0; i < predictions; i++) {
+    const auto start = Clock::now();
+    api::unwrap(impl.predict(given, outputs, options, nullptr, &out.ran));
+    whole.push_back(seconds_since(start));
+    api::unwrap(impl.predict(given, outputs, options, &timing, &out.ran));
+    timing.end_prediction();
+  }
+  out.seconds = median(std::move(whole));
+  out.times = timing.medians();
+  return out;
+}
+
+Planned planned_run(const Model::Impl& impl, const Features& given, const std::vector<std::string>& wanted) {
+  Planned out;
+  Model::Impl::Asked asked;
+  std::vector<ir::Type> types;
+  out.ran.model = api::unwrap(impl.choose(given, wanted, asked, types));
+  out.ran.plan = api::unwrap(out.ran.model->plan(types));
+  return out;
+}
+
+ComputePlan report_of(const Model::Impl& impl, const Planned& planned, int predictions,
+                      const std::map<std::string, std::pair<double, double>>& ranges) {
+  const runtime::Model& model = *planned.ran.model;
+  ComputePlan report = api::report(model, *planned.ran.plan, predictions > 0 ? &planned.times : nullptr);
+  report.memory.heap = impl.heap_bytes;
+  report.measured_seconds = planned.seconds;
+  report.predictions = std::max(predictions, 0);
+  add_narrowings(model, ranges, report);
+  for (const std::string& remark : impl.description.remarks) report.remarks.push_back({"specification", remark});
+  if (const std::string failure = model.failure(); !failure.empty()) report.remarks.push_back({"devices", failure});
+  report.pins = impl.pins;
+  for (const PlannedPin& pin : impl.pins)
+    if (!pin.note.empty()) report.remarks.push_back({"pins", pin.note});
+  for (const std::string& remark : impl.device_remarks) report.remarks.push_back({"devices", remark});
+  if (const std::string& remark = impl.kernel_cache.remark; !remark.empty())
+    report.remarks.push_back({"kernel_cache", remark});
+  if (const auto& cache = impl.packed_weights.cache; cache && !cache->remark().empty())
+    report.remarks.push_back({"cache", cache->remark()});
+  return report;
+}
+
 }  // namespace
 
 std::string Model::plan_text(PlanStage stage, const Features& inputs) const {
@@ -100,55 +157,29 @@ std::string Model::plan_text(PlanStage stage, const Features& inputs) const {
   return api::unwrap(plan::stage_text(*plan, model->plan_options(), name_of(stage)));
 }
 
+ComputePlan Model::measure_plan(const Features& inputs, int predictions, const PredictionOptions& options) const {
+  if (predictions < 1)
+    throw Exception(ErrorKind::invalid_argument, cat("predictions: expected at least 1, got ", predictions));
+  if (inputs.empty() && impl_->configuration.memory_budget > 0)
+    check_default_sizes(impl_->function, impl_->configuration.memory_budget);
+  const Features given = inputs.empty() ? random_inputs() : inputs;
+  PredictionOptions with_state = options;
+  std::optional<State> state;
+  if (options.state == nullptr && !impl_->function.states.empty()) with_state.state = &state.emplace(new_state());
+  return report_of(*impl_, measured_run(*impl_, given, predictions, with_state), predictions, {});
+}
+
 ComputePlan Model::compute_plan(const Features& inputs, int predictions, const std::vector<std::string>& wanted,
                                 const std::map<std::string, std::pair<double, double>>& ranges) const {
   check_ranges(impl_->function, ranges);
   if (inputs.empty() && impl_->configuration.memory_budget > 0)
     check_default_sizes(impl_->function, impl_->configuration.memory_budget);
   const Features given = inputs.empty() ? random_inputs() : inputs;
-  Impl::Ran ran;
-  api::StepTimes times;
-  double total = -1;
-  if (predictions > 0) {
-    Features outputs;
-    std::optional<State> state;
-    PredictionOptions options{nullptr, wanted};
-    if (!impl_->function.states.empty()) options.state = &state.emplace(new_state());
-    // The first prediction also plans steps that depend on values and does one-time work.
-    api::unwrap(impl_->predict(given, outputs, options, nullptr, &ran));
-    Timing timing;
-    std::vector<double> whole;
-    for (int i = 0; i < predictions; i++) {
-      const auto start = Clock::now();
-      api::unwrap(impl_->predict(given, outputs, options, nullptr, &ran));
-      whole.push_back(seconds_since(start));
-      api::unwrap(impl_->predict(given, outputs, options, &timing, &ran));
-      timing.end_prediction();
-    }
-    total = median(std::move(whole));
-    times = timing.medians();
-  } else {
-    Impl::Asked asked;
-    std::vector<ir::Type> types;
-    ran.model = api::unwrap(impl_->choose(given, wanted, asked, types));
-    ran.plan = api::unwrap(ran.model->plan(types));
-  }
-  ComputePlan report = api::report(*ran.model, *ran.plan, predictions > 0 ? &times : nullptr);
-  report.memory.heap = impl_->heap_bytes;
-  report.measured_seconds = total;
-  report.predictions = std::max(predictions, 0);
-  add_narrowings(*ran.model, ranges, report);
-  for (const std::string& remark : impl_->description.remarks) report.remarks.push_back({"specification", remark});
-  if (const std::string failure = ran.model->failure(); !failure.empty())
-    report.remarks.push_back({"devices", failure});
-  report.pins = impl_->pins;
-  for (const PlannedPin& pin : impl_->pins)
-    if (!pin.note.empty()) report.remarks.push_back({"pins", pin.note});
-  for (const std::string& remark : impl_->device_remarks) report.remarks.push_back({"devices", remark});
-  if (const std::string& remark = impl_->kernel_cache.remark; !remark.empty())
-    report.remarks.push_back({"kernel_cache", remark});
-  if (const auto& cache = impl_->packed_weights.cache; cache && !cache->remark().empty())
-    report.remarks.push_back({"cache", cache->remark()});
-  return report;
+  if (predictions < 1) return report_of(*impl_, planned_run(*impl_, given, wanted), predictions, ranges);
+  std::optional<State> state;
+  PredictionOptions options{nullptr, wanted};
+  if (!impl_->function.states.empty()) options.state = &state.emplace(new_state());
+  return report_of(*impl_, measured_run(*impl_, given, predictions, options), predictions, ranges);
 }
+
 }  // namespace moka

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "convert.h"
+#include "moka/report.h"
 
 namespace moka::cli {
 namespace {
@@ -136,47 +137,7 @@ Json to_json(const FunctionDescription& function) {
   return json;
 }
 
-Json to_json(const PlannedOperation& operation) {
-  Json json{{"name", operation.name},
-            {"type", operation.type},
-            {"device", operation.device},
-            {"kernel", operation.kernel},
-            {"note", operation.note},
-            {"depth", operation.depth},
-            {"fused", operation.fused},
-            {"refusals", operation.refusals},
-            {"outputs", operation.outputs},
-            {"layout", operation.layout},
-            {"estimatedSeconds", operation.estimated_seconds}};
-  if (operation.region >= 0) json["region"] = operation.region;
-  if (operation.type == "transfer") {
-    json["bytes"] = operation.bytes;
-    json["reason"] = operation.reason;
-  }
-  if (!operation.bids.empty()) json["units"] = Json::array();
-  for (const UnitBid& b : operation.bids) {
-    Json bid{{"device", b.device}, {"unit", b.unit}};
-    if (b.refusal.empty())
-      bid["seconds"] = b.seconds;
-    else
-      bid["refusal"] = b.refusal;
-    if (!b.remedy.empty()) bid["remedy"] = b.remedy;
-    if (!b.source.empty()) bid["source"] = b.source;
-    json["units"].push_back(std::move(bid));
-  }
-  if (!operation.chosen_by.empty()) json["chosenBy"] = operation.chosen_by;
-  if (!operation.shape.empty()) {
-    json["shape"] = operation.shape;
-    json["kernelByRule"] = operation.kernel_by_rule;
-    json["candidates"] = Json::object();
-    for (const KernelTime& t : operation.candidates) json["candidates"][t.kernel] = t.seconds;
-  }
-  if (operation.measured_seconds >= 0) {
-    json["measuredSeconds"] = operation.measured_seconds;
-    json["runs"] = operation.runs;
-  }
-  return json;
-}
+Json to_json(const PlannedOperation& operation) { return Json::parse(operation_json(operation)); }
 
 Json to_json(const FeatureValue& value) { return std::visit(ValueJson{}, value); }
 

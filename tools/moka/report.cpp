@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.h"
 
-#include <fmt/chrono.h>
+#include <fmt/format.h>
 
-#include <ctime>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <thread>
 
 #include "arguments.h"
 #include "command.h"
-#include "io/io_error.h"
-#include "io/table.h"
-#include "model_facts.h"
 #include "print.h"
 #include "text.h"
 #include "usage_error.h"
@@ -21,111 +17,102 @@
 namespace moka::cli {
 namespace {
 
-constexpr size_t kMostSettings = 24;
-
-struct ReportOptions {
-  LoadOptions load;
-  InputOptions input;
+struct ReportArguments {
+  MeasuredModel model;
   std::vector<std::string> units, threads, precisions, functions, batches, shapes;
   double seconds = 2, tolerance = 0.05;
   std::string before, page, saved, filter;
   bool all = false, json = false;
 };
 
-/// One setting for each combination of the options' values.
-std::vector<ReportSetting> settings_of(const ReportOptions& options) {
-  ReportSetting base;
-  base.load = options.load;
-  base.input = options.input;
-  base.shapes = options.shapes;
-  base.seconds = options.seconds;
-  std::vector<ReportSetting> all{base};
-  const auto each = [&all](const std::vector<std::string>& values, const auto& apply) {
-    if (values.empty()) return;
-    std::vector<ReportSetting> more;
-    for (const ReportSetting& s : all)
-      for (const std::string& v : values) {
-        ReportSetting next = s;
-        const std::string name = apply(next, v);
-        if (values.size() > 1 || !name.empty()) next.name += (next.name.empty() ? "" : ", ") + name;
-        more.push_back(std::move(next));
-      }
-    all = std::move(more);
-  };
-  const auto count = [](const char* option, const std::string& v) {
-    const auto n = parse_integer(v);
-    if (!n || *n < 1 || *n > 1024)
-      throw UsageError(fmt::format("{}: expected whole numbers from 1 to 1024, got '{}'", option, v));
-    return *n;
-  };
-  each(options.functions, [](ReportSetting& s, const std::string& v) { return s.load.function = v; });
-  each(options.units, [](ReportSetting& s, const std::string& v) { return s.load.compute_units = v; });
-  each(options.precisions, [](ReportSetting& s, const std::string& v) { return s.load.precision = v; });
-  each(options.threads, [&](ReportSetting& s, const std::string& v) {
-    s.load.threads = static_cast<int>(count("--threads", v));
-    return plural(s.load.threads, "thread");
-  });
-  each(options.batches, [&](ReportSetting& s, const std::string& v) {
-    s.batch = count("--batch", v);
-    return fmt::format("batch of {}", s.batch);
-  });
-  if (all.size() > kMostSettings)
-    throw UsageError(fmt::format("expected at most {} settings, got {}", kMostSettings, all.size()));
-  for (ReportSetting& s : all)
-    if (s.name.empty()) s.name = "default";
-  return all;
+/// "x=1x3x8" as a name and sizes.
+std::pair<std::string, std::vector<int64_t>> shape_of(const std::string& text) {
+  const size_t at = text.find('=');
+  std::vector<int64_t> shape;
+  for (size_t from = at == std::string::npos ? text.size() + 1 : at + 1; from <= text.size();) {
+    const size_t end = std::min(text.find('x', from), text.size());
+    const auto size = parse_integer(std::string_view(text).substr(from, end - from));
+    if (!size || *size < 1) throw UsageError(fmt::format("--shape {}: expected sizes such as 1x3x224x224", text));
+    shape.push_back(*size);
+    from = end + 1;
+  }
+  if (shape.empty()) throw UsageError(fmt::format("--shape {}: expected INPUT=1x3x224x224", text));
+  return {text.substr(0, at), shape};
 }
 
-Json measure(const ReportOptions& options) {
-  const std::string& path = options.load.path;
-  const ModelOutline outline = Model::outline(path);
-  Json report{{"format", "moka-report"},
-              {"version", 1},
-              {"moka", MOKA_VERSION},
-              {"date", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
-              {"processors", std::thread::hardware_concurrency()},
-              {"model",
-               {{"name", std::filesystem::path(path).filename().string()},
-                {"path", path},
-                {"type", outline.description.type},
-                {"specificationVersion", outline.description.specification_version},
-                {"bytes", size_on_disk(path)}}}};
-  if (std::filesystem::path(path).extension() != ".mlmodelc") report["compile"] = compiled_apart(path);
-  report["settings"] = Json::array();
-  // Settings with the same number of threads share the machine's peak rates.
-  std::map<int, Json> machines;
-  for (ReportSetting s : settings_of(options)) {
-    const auto [machine, is_new] = machines.try_emplace(s.load.threads);
-    if (is_new) machine->second = machine_apart(s);
-    if (!machine->second.contains("error")) s.machine = machine->second;
-    report["settings"].push_back(measured_apart(s));
+/// One setting for each combination of the options' values.
+std::vector<ReportSetting> settings_of(const ReportArguments& options) {
+  ReportSetting base;
+  base.configuration = configuration(options.model.load);
+  base.seed = options.model.input.seed;
+  base.seconds = options.seconds;
+  for (const std::string& shape : options.shapes) base.shapes.insert(shape_of(shape));
+  ReportChoices choices;
+  choices.functions = options.functions;
+  LoadOptions named = options.model.load;
+  for (const std::string& units : options.units) {
+    named.compute_units = units;
+    choices.compute_units.push_back(configuration(named).compute_units);
+  }
+  for (const std::string& precision : options.precisions) {
+    named.precision = precision;
+    choices.precisions.push_back(configuration(named).precision);
+  }
+  const auto counts = [](const char* option, const std::vector<std::string>& texts, auto& to) {
+    for (const std::string& text : texts) {
+      const auto n = parse_integer(text);
+      if (!n || *n < 1 || *n > 1024)
+        throw UsageError(fmt::format("{}: expected whole numbers from 1 to 1024, got '{}'", option, text));
+      to.push_back(static_cast<typename std::remove_reference_t<decltype(to)>::value_type>(*n));
+    }
+  };
+  counts("--threads", options.threads, choices.threads);
+  counts("--batch", options.batches, choices.batches);
+  return report_settings(base, choices);
+}
+
+/// Every setting in a process of its own. Settings with the same number of threads share the machine's rates.
+Report measure(const ReportArguments& options) {
+  const std::string& path = options.model.load.path;
+  ReportOptions nothing;
+  nothing.compile = false;
+  Report report = measure_report(path, {}, nothing);
+  const std::vector<ReportSetting> settings = settings_of(options);
+  if (std::filesystem::path(path).extension() != ".mlmodelc") report.compilation = compiled_apart(path);
+  std::map<int, ReportMachine> machines;
+  for (ReportSetting s : settings) {
+    const int threads = s.configuration.threads;
+    if (const auto known = machines.find(threads); known != machines.end()) s.machine = known->second;
+    const MeasuredSetting& made = report.settings.emplace_back(measured_apart(options.model, s));
+    if (!made.failure) machines.emplace(threads, made.machine);
   }
   return report;
 }
 
 bool is_saved(const std::string& path) { return std::filesystem::path(path).extension() == ".json"; }
 
-int report(ReportOptions options, const Outputs& outputs) {
-  options.load.path = without_trailing_slashes(options.load.path);
-  const Json before = options.before.empty() ? Json() : read_report(options.before);
-  const Json made = is_saved(options.load.path) ? read_report(options.load.path) : measure(options);
+int report(ReportArguments options, const Outputs& outputs) {
+  std::string& path = options.model.load.path;
+  path = without_trailing_slashes(path);
+  const Report before = options.before.empty() ? Report() : read_report(options.before);
+  const Report made = is_saved(path) ? read_report(path) : measure(options);
   if (!options.page.empty()) outputs.write(options.page, FileKind::page, report_page(made));
-  if (!options.saved.empty()) outputs.write(options.saved, FileKind::report, rendered(made));
+  if (!options.saved.empty()) outputs.write(options.saved, FileKind::report, to_json(made));
   if (!options.before.empty()) {
-    const Json comparison = compared(before, made, options.tolerance);
-    print(options.json ? rendered(comparison) : comparison_text(comparison));
-    const auto regressions = comparison["regressions"].get<int64_t>();
-    if (regressions == 0) return kFine;
-    note("report", fmt::format("{} against {}", plural(regressions, "regression"), options.before));
+    const ReportComparison comparison = compare_reports(before, made, options.tolerance);
+    print(options.json ? to_json(comparison) : comparison_text(comparison));
+    if (comparison.regressions == 0) return kFine;
+    note("report", fmt::format("{} against {}", plural(static_cast<int64_t>(comparison.regressions), "regression"),
+                               options.before));
     return kNo;
   }
-  print(options.json ? rendered(made) : report_text(made, options.filter, options.all));
+  print(options.json ? to_json(made) : report_text(made, options.filter, options.all));
   int failed = 0, wrong = 0;
-  for (const Json& s : made.at("settings")) {
-    if (!s.contains("error")) continue;
+  for (const MeasuredSetting& s : made.settings) {
+    if (!s.failure) continue;
     failed++;
-    wrong += s.value("wrongUse", false);
-    note("report", s["name"].get<std::string>() + ": " + s["error"].get<std::string>());
+    wrong += s.failure->kind == ErrorKind::invalid_argument;
+    note("report", s.name + ": " + s.failure->message);
   }
   return failed == 0 ? kFine : wrong == failed ? kWrongUse : kBadFile;
 }
@@ -133,10 +120,10 @@ int report(ReportOptions options, const Outputs& outputs) {
 }  // namespace
 
 Command add_report(Arguments parent) {
-  auto options = std::make_shared<ReportOptions>();
+  auto options = std::make_shared<ReportArguments>();
   Arguments app =
       parent.add_subcommand("report", "The performance report: load, prediction, memory and every operation");
-  app.add_option("MODEL", options->load.path, "A model, or a report in JSON that was saved")
+  app.add_option("MODEL", options->model.load.path, "A model, or a report in JSON that was saved")
       .required()
       .option_text(" ");
   const auto list = [app](const char* names, std::vector<std::string>& to, const char* help, const char* text) {
@@ -153,12 +140,12 @@ Command add_report(Arguments parent) {
   app.add_option("--shape", options->shapes, "The size of an array input: x=1x3x224x224")
       .allow_extra_args(false)
       .option_text("NAME=SIZES");
-  app.add_option("--device", options->load.device, "Only this device and 'reference'").option_text("NAME");
-  app.add_option("--rates", options->load.rates, "Measured rates of the units (moka rates)").option_text("FILE");
+  app.add_option("--device", options->model.load.device, "Only this device and 'reference'").option_text("NAME");
+  app.add_option("--rates", options->model.load.rates, "Measured rates of the units (moka rates)").option_text("FILE");
   app.add_option("--seconds", options->seconds, "How long each setting predicts (default 2)")
       .check(number(0.01, 3600))
       .option_text("S");
-  add_input_options(app, options->input);
+  add_input_options(app, options->model.input);
   const auto outputs = Outputs::of(app);
   outputs
       ->add_option("-o,--out", options->page, {{"", FileKind::page}},

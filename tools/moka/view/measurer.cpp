@@ -83,12 +83,14 @@ void Measurer::serve() {
   while (const auto function = receive_text(end_)) {
     ReportSetting setting;
     setting.name = "view";
-    setting.load = load_;
-    setting.load.function = *function;
+    setting.configuration = configuration(load_);
+    setting.configuration.function_name = *function;
     setting.seconds = 1;
     Json json;
     try {
-      json = measured_apart(setting);
+      Report report;
+      report.settings.push_back(measured_apart({load_, {}}, setting));
+      json = Json::parse(to_json(report))["settings"][0];
     } catch (const std::exception& e) {
       json = {{"error", e.what()}};
     }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "work.h"
+#include "report/work.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 #include <string_view>
 
-#include "text.h"
-
-namespace moka::cli {
+namespace moka::reporting {
 namespace {
 
 /// A tensor type of MIL text with its sizes; unknown ones are 1.
@@ -30,6 +29,19 @@ double element_bytes(std::string_view element) {
   return 1;
 }
 
+std::string_view without_spaces(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+int64_t known_size(std::string_view text) {
+  text = without_spaces(text);
+  int64_t size = 1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  return error == std::errc() && end == text.data() + text.size() ? std::max<int64_t>(1, size) : 1;
+}
+
 Tensor tensor_of(std::string_view type) {
   Tensor t;
   if (!type.starts_with("tensor<")) return {{}, 0, 0};
@@ -38,11 +50,11 @@ Tensor tensor_of(std::string_view type) {
     return {{}, 0, 0};
   for (size_t at = open + 1; at < close;) {
     const size_t end = std::min(type.find(',', at), close);
-    t.shape.push_back(std::max<int64_t>(1, parse_integer(trimmed(type.substr(at, end - at))).value_or(1)));
+    t.shape.push_back(known_size(type.substr(at, end - at)));
     t.count *= static_cast<double>(t.shape.back());
     at = end + 1;
   }
-  t.bytes = t.count * element_bytes(trimmed(type.substr(7, comma - 7)));
+  t.bytes = t.count * element_bytes(without_spaces(type.substr(7, comma - 7)));
   return t;
 }
 
@@ -162,4 +174,4 @@ Roof roof_of(const Work& work, double arithmetic, double bytes) {
   return {std::max(a, b), a > b};
 }
 
-}  // namespace moka::cli
+}  // namespace moka::reporting

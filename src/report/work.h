@@ -7,7 +7,7 @@
 #include "moka/compute_plan.h"
 #include "moka/model.h"
 
-namespace moka::cli {
+namespace moka::reporting {
 
 /// The least work of one run of an operation, by the types of its inputs and results.
 struct Work {
@@ -27,4 +27,4 @@ struct Roof {
 /// `arithmetic`, `bytes`: a second; 0: not known.
 Roof roof_of(const Work& work, double arithmetic, double bytes);
 
-}  // namespace moka::cli
+}  // namespace moka::reporting

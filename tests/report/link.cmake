@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+target_compile_definitions(${name} PRIVATE MOKA_GOLDEN="${CMAKE_SOURCE_DIR}/tests/golden")

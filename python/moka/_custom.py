@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Custom layers, operations of ML programs and models that are written in Python."""
 
+import contextlib
 import inspect
 import os
 import runpy
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
 
 from . import _moka
 
@@ -126,7 +127,7 @@ def set_linked_model_folders(*folders: Any) -> None:
     _moka.set_linked_model_folders([os.fspath(f) for f in folders])
 
 
-def load_plugin(path: str) -> None:
+def load_plugin(path: Union[str, "os.PathLike[str]"]) -> None:
     """Loads a plug-in: a shared library that registers layers, operations or models (docs/custom-layers.md), or a Python
     file, which is run.
 
@@ -139,6 +140,21 @@ def load_plugin(path: str) -> None:
     if not os.path.exists(path):
         raise _moka.NotFoundError(f"plug-in '{path}': there is no such file")
     runpy.run_path(path, run_name="moka_plugin")
+
+
+@contextlib.contextmanager
+def plugins(paths: Sequence[Union[str, "os.PathLike[str]"]]) -> Iterator[None]:
+    """Loads plug-ins. At the end of the block, what is registered is again what was registered before."""
+    if not paths:
+        yield
+        return
+    registrations = _moka.Registrations()
+    try:
+        for path in paths:
+            load_plugin(path)
+        yield
+    finally:
+        registrations.restore()
 
 
 def check_layers(on: bool = True) -> None:

@@ -2,6 +2,8 @@
 """The other sides of `verify`."""
 
 import os
+import shutil
+import sys
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from . import _checks, _moka, _reference
@@ -23,7 +25,7 @@ def same_model(
 
 def opened(path: str, model: "_moka.Model", function: Optional[str], key: Optional[Key]) -> "_moka.verify.Reference":
     """A model, a program of another framework or a recording, by the path's ending."""
-    if path.lower().endswith((".onnx", ".pt2")) and not os.environ.get("MOKA_PYTHON"):
+    if path.lower().endswith((".onnx", ".pt2")) and not _is_for_another_python():
         return _program(path, {feature.name for feature in model.function.inputs})
     if key is None or not function:
         return _moka.verify.open_reference(path, model, _checks.configured(function, key), "")
@@ -32,6 +34,12 @@ def opened(path: str, model: "_moka.Model", function: Optional[str], key: Option
     except _moka.Error:  # not a model, or one that the next line refuses too
         other = ""
     return _moka.verify.open_reference(path, model, _checks.configured(None, key), other)
+
+
+def _is_for_another_python() -> bool:
+    """Whether MOKA_PYTHON names another interpreter. Links stay: those of virtual environments lead to the same program."""
+    named = os.environ.get("MOKA_PYTHON", "")
+    return named != "" and os.path.abspath(shutil.which(named) or named) != os.path.abspath(sys.executable)
 
 
 def _program(path: str, names: "set[str]") -> "_moka.verify.Reference":

@@ -16,7 +16,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from . import _checks, _command, _moka
+from . import _checks, _custom, _moka
 from ._keys import Key
 from .edit import Editable
 from .verify import OutputError
@@ -125,26 +125,16 @@ def values(
     tolerance: the largest difference of a value, relative to its greatest magnitude; by default what rounding and compression explain.
     optimized: compares the optimized programs, in which operations are fused. function, other_function: of a and b.
 
-    Custom layers and operations that this process registered work on both sides. plugins: Python files or shared libraries that register
-    others for this comparison only: `moka diff` then runs in a process of its own, which does not know those of this one. key: of encrypted
-    models, as for `moka.Model`. Raises InvalidArgumentError for arguments that do not fit the models, Error for a model that cannot be
-    loaded."""
+    Everything runs in this process, and no other one is started: custom layers and operations that it registered work on both sides.
+    plugins: Python files or shared libraries that register more, as `moka.load_plugin` does; their registrations end with the call. key: of
+    encrypted models, as for `moka.Model`. Raises InvalidArgumentError for arguments that do not fit the models, Error for a model that
+    cannot be loaded, and what `moka.load_plugin` raises."""
     if b is None and device is None and precision is None and other_function is None:
         raise _moka.InvalidArgumentError("expected another model, or device, precision or other_function for the same one")
     if tolerance is not None and not tolerance >= 0:
         raise _moka.InvalidArgumentError(f"tolerance: expected a number of at least 0, got {tolerance!r}")
-    with _checks.folder() as folder:
+    with _checks.folder() as folder, _custom.plugins(plugins):
         models = [folder.model(a)] + ([] if b is None else [folder.model(b)])
-        if plugins:
-            options = _checks.option("--against-device", device) + _checks.option("--against-precision", precision)
-            options += _checks.random_options(runs, seed, ranges, map) + folder.inputs(inputs, models[0], function, key is not None)
-            options += _checks.plugin_options(plugins) + ["--pixel-scale", repr(float(pixel_scale)), "--pixel-bias", repr(float(pixel_bias))]
-            options += _checks.option("--tolerance", tolerance) + _checks.option("--function", function)
-            options += _checks.option("--against-function", other_function) + (["--optimized"] if optimized else [])
-            facts = _command.answer("diff", *models, *options, key=key)
-            if "values" not in facts:
-                raise _moka.UnsupportedError(facts["structure"]["fault"])
-            return _of(facts["values"])
         has_structure = b is not None or other_function is not None
         ours = _checks.configured(function, key)
         wanted = other_function or (_checks.function_of_other(models[-1], function, key) if b is not None else function)

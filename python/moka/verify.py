@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from . import _checks, _command, _moka, _references
+from . import _checks, _custom, _moka, _references
 from ._keys import Key
 from .edit import Editable
 
@@ -130,28 +130,17 @@ def against(
     min_snr: in dB; by default 80, 40 with float16, 20 with compressed weights. max_error: absolute. top_k: the reference's best class must be
     among the k best. function: of the model and, where it has several, of the reference. key: of encrypted models, as for `moka.Model`.
 
-    Custom layers and operations that this process registered work on both sides. plugins: Python files or shared libraries that register
-    others for this comparison only: `moka verify` then runs in a process of its own, which does not know those of this one. ONNX files and
-    PyTorch programs run in this process, or in the interpreter that the environment variable MOKA_PYTHON names. An exception of the
-    reference is a fault of the shape. Raises InvalidArgumentError for arguments that do not fit the model, Error for a model or reference
-    that cannot be loaded."""
+    Everything runs in this process, and no other one is started: custom layers and operations that it registered work on both sides, and
+    ONNX files and PyTorch programs run here. Only where the environment variable MOKA_PYTHON names another interpreter, that one runs them.
+    plugins: Python files or shared libraries that register more layers, as `moka.load_plugin` does; their registrations end with the call.
+    An exception of the reference is a fault of the shape. Raises InvalidArgumentError for arguments that do not fit the model, Error for a
+    model or reference that cannot be loaded, and what `moka.load_plugin` raises."""
     if (reference is not None) == (device is not None or precision is not None):
         raise _moka.InvalidArgumentError("expected either a reference (--against), or device or precision (--against-device, --against-precision)")
     if shapes not in ("default", "all"):
         raise _moka.InvalidArgumentError(f"shapes: expected 'default' or 'all', got {shapes!r}")
-    with _checks.folder() as folder:
+    with _checks.folder() as folder, _custom.plugins(plugins):
         path = folder.model(model)
-        if plugins:
-            if callable(reference):
-                raise _moka.InvalidArgumentError("plugins: a function as the reference cannot run in the process that loads them")
-            options = ["--against", folder.model(reference)] if reference is not None else []
-            options += _checks.option("--against-device", device) + _checks.option("--against-precision", precision)
-            options += _checks.random_options(runs, seed, ranges, map) + folder.inputs(inputs, path, function, key is not None)
-            options += ["--shapes", shapes] + _checks.plugin_options(plugins)
-            options += ["--pixel-scale", repr(float(pixel_scale)), "--pixel-bias", repr(float(pixel_bias))]
-            options += _checks.option("--min-snr", min_snr) + _checks.option("--max-error", max_error)
-            options += _checks.option("--top-k", top_k) + _checks.option("--function", function)
-            return _of(_command.answer("verify", path, *options, key=key))
         loaded = _checks.loaded(path, function, key)
         if callable(reference):
             other = _references.function(loaded, reference)

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -305,6 +306,10 @@ std::set<std::pair<Kind, std::string>>& from_python() {
   return names;
 }
 
+struct Registrations {
+  std::optional<RegistrationScope> scope{std::in_place};
+};
+
 void forget_all() {
   const auto names = std::exchange(from_python(), {});
   for (const auto& [kind, name] : names) {
@@ -355,6 +360,9 @@ void bind_custom(nb::module_& m) {
   m.def("registered_operations", &registered_operations);
   m.def(
       "load_plugin", [](const std::string& path) { load_plugin(path); }, nb::arg("path"), nb::call_guard<Unlocked>());
+  nb::class_<Registrations>(m, "Registrations", "What is registered. `restore` makes it so again.")
+      .def(nb::init<>())
+      .def("restore", [](Registrations& r) { r.scope.reset(); });
   m.def("set_check_layers", &set_check_layers, nb::arg("on"));
 }
 

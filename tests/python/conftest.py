@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-import pathlib
 import os
+import pathlib
+import resource
+import subprocess
 
 import numpy as np
 import pytest
@@ -44,3 +46,34 @@ def models():
 @pytest.fixture
 def numbers():
     return np.array([[-1.0, 0.5, 2.0]], np.float32)
+
+
+def _children():
+    """The processes that this one has started and that have not ended."""
+    out = set()
+    for folder in pathlib.Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                stat = (folder / "stat").read_text()
+            except OSError:
+                continue
+            if int(stat.rpartition(")")[2].split()[1]) == os.getpid():
+                out.add(folder.name)
+    return out
+
+
+@pytest.fixture
+def no_process(monkeypatch):
+    """Fails where the test starts a process, be it from Python or not."""
+
+    def refuse(*arguments, **options):
+        raise AssertionError(f"a process is started: {arguments}")
+
+    monkeypatch.delenv("MOKA_PYTHON", raising=False)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    for name in ("posix_spawn", "fork"):
+        monkeypatch.setattr(os, name, refuse)
+    # A child that has ended and was waited for has taken at least one page.
+    before = _children(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+    yield
+    assert (_children() - before[0], resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt) == (set(), before[1])

@@ -2,8 +2,6 @@
 """moka.diff: what differs in operations, weights and values."""
 
 import math
-import os
-import subprocess
 
 import numpy as np
 import pytest
@@ -130,12 +128,7 @@ class TimesAlpha:
         outputs[0][...] = self.alpha * inputs[0]
 
 
-def test_a_layer_of_this_process(tmp_path, monkeypatch):
-    def refuse(*arguments, **options):
-        raise AssertionError(f"a process is started: {arguments}")
-
-    monkeypatch.setattr(subprocess, "Popen", refuse)
-    monkeypatch.setattr(os, "posix_spawn", refuse)
+def test_a_layer_of_this_process(tmp_path, no_process):
     a, b = (custom(tmp_path / f"{alpha}.mlmodel", alpha, class_name="TimesAlpha") for alpha in (0.5, 0.25))
     inputs = [{"x": np.array([1, -8, 2, 4], np.float32)}]
     assert diff.values(a, a, inputs=inputs).same
@@ -145,16 +138,20 @@ def test_a_layer_of_this_process(tmp_path, monkeypatch):
         diff.values(custom(tmp_path / "mine.mlmodel", 1), a)
 
 
-def test_a_layer_of_a_plugin(tmp_path):
+def test_a_layer_of_a_plugin(tmp_path, no_process):
     plugin = tmp_path / "mine.py"
     plugin.write_text(
         "import moka\n\n@moka.register_layer('Mine')\nclass Mine:\n    def __init__(self, parameters):\n        pass\n"
         "    def output_shapes(self, shapes):\n        return shapes\n    def evaluate(self, inputs, outputs):\n        outputs[0][...] = inputs[0]\n"
     )
     a, other = custom(tmp_path / "a.mlmodel", 1), custom(tmp_path / "b.mlmodel", 1, class_name="TimesAlpha")
+    before = moka.registered_layers()
+    inputs = [{"x": np.array([1, -8, 2, 4], np.float32)}]
     assert diff.values(a, a, plugins=[plugin]).same
-    with pytest.raises(moka.UnsupportedError, match="'TimesAlpha'"):  # that process does not have the layer of this one
-        diff.values(a, other, plugins=[plugin])
+    assert diff.values(a, other, inputs=inputs, plugins=[plugin]).first is None  # TimesAlpha is of this process
+    assert moka.registered_layers() == before and "Mine" not in before
+    with pytest.raises(moka.UnsupportedError, match="'Mine'"):
+        diff.values(a, a)
 
 
 def test_encrypted_models(tmp_path):

@@ -178,7 +178,7 @@ def test_labels_in_recorded_arrays(tmp_path):
         assert (output.labels, output.same_labels) == (1, int(passed))
 
 
-def test_a_custom_layer_and_a_key(tmp_path):
+def test_a_custom_layer_and_a_key(tmp_path, no_process):
     features = [{"x": build.array((4,))}, {"y": build.array((4,))}]
     spec = build.model("neuralNetwork", *features, version=4)
     spec.neuralNetwork.layers.add(name="own", input=["x"], output=["y"]).custom = {"className": "Thrice"}
@@ -195,8 +195,13 @@ def test_a_custom_layer_and_a_key(tmp_path):
     np.savez(tmp_path / "answers.npz", x=x, y=3 * x)
     assert verify.against(locked, tmp_path / "answers.npz", plugins=[plugin], key=pair.identity).passed
     assert verify.against(locked, model, inputs=[{"x": x}], plugins=[plugin], key=lambda path, passphrase: pair.identity).passed
+    answers = verify.against(model, lambda inputs: {"y": 3 * inputs["x"]}, inputs=[{"x": x}], plugins=[plugin])
+    assert answers.passed and "Thrice" not in moka.registered_layers()
     with pytest.raises(moka.Error, match="Thrice"):
         verify.against(locked, model, key=pair.identity)
+    with pytest.raises(moka.NotFoundError, match="absent.py"):
+        verify.against(model, model, plugins=[plugin, tmp_path / "absent.py"])
+    assert "Thrice" not in moka.registered_layers()
     with pytest.raises(moka.Error):
         verify.against(locked, model, plugins=[plugin])
 
@@ -228,19 +233,6 @@ def test_a_layer_of_this_process(tmp_path):
     assert verify.against(path, path, inputs=[{"x": x}]).shapes[0].outputs[0].equal
 
 
-@pytest.fixture
-def no_process(monkeypatch):
-    def refuse(*arguments, **options):
-        raise AssertionError(f"a process is started: {arguments}")
-
-    monkeypatch.delenv("MOKA_PYTHON", raising=False)
-    monkeypatch.setattr(subprocess, "Popen", refuse)
-    if hasattr(os, "posix_spawn"):
-        monkeypatch.setattr(os, "posix_spawn", refuse)
-    # What starts a process outside Python finds no interpreter.
-    monkeypatch.setenv("PATH", "")
-
-
 def test_no_process_is_started(net, tmp_path, no_process):
     assert verify.against(net, net).passed
     assert verify.against(net, device="reference", runs=1).passed
@@ -250,10 +242,12 @@ def test_no_process_is_started(net, tmp_path, no_process):
     assert verify.against(net, tmp_path / "answers.npz").passed
 
 
-def test_onnx_starts_no_process(net, tmp_path, no_process):
+def test_onnx_starts_no_process(net, tmp_path, no_process, monkeypatch):
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     path = str(tmp_path / "net.onnx")
     moka.to_onnx(net, path)
+    assert verify.against(net, path).passed
+    monkeypatch.setenv("MOKA_PYTHON", sys.executable)  # this interpreter
     assert verify.against(net, path).passed
     (tmp_path / "damaged.onnx").write_bytes(b"no model")
     with pytest.raises(moka.Error, match="damaged.onnx"):

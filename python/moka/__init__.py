@@ -58,6 +58,7 @@ from ._licenses import License, licenses
 from ._model import Model
 from ._onnx import check_onnx, to_onnx
 from ._predictor import Intermediate
+from ._report import Report, ReportComparison, report
 from ._trace import span as trace_span
 from ._trace import trace
 from ._update_task import UpdateContext, UpdateTask
@@ -88,6 +89,8 @@ __all__ = [
     "OnnxExport",
     "OutOfBudgetError",
     "PlannedOperation",
+    "Report",
+    "ReportComparison",
     "State",
     "TraceSummary",
     "UnsupportedError",
@@ -115,6 +118,7 @@ __all__ = [
     "registered_layers",
     "registered_models",
     "registered_operations",
+    "report",
     "set_linked_model_folders",
     "summarize_trace",
     "to_onnx",

@@ -197,6 +197,11 @@ class Model(Predictor):
         copy._set(self._core.with_parameters(values), (_restore_parameters, (self, values)), self._unpacked)
         return copy
 
+    def _path(self) -> str:
+        """The file or folder that it was loaded from; "" for others."""
+        source = self._made_by[1][0] if self._made_by[0] is _restore else None
+        return source if isinstance(source, str) else ""
+
     def __repr__(self) -> str:
         return f"<moka.Model {self._core.description.type} '{self._core.function.name}'>"
 

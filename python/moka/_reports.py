@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans, their steps and times as text, and as HTML for notebooks."""
+"""Plans, reports and times as text, and as HTML for notebooks."""
 
 from html import escape
 from typing import Any, List, Sequence, Tuple
@@ -115,3 +115,63 @@ def times_html(times: Any) -> str:
 def feature_html(feature: Any) -> str:
     facts = [("name", feature.name), ("type", feature.formatted_type), ("description", feature.description)]
     return _facts_html([(k, v) for k, v in facts if v] + [("optional", "yes")] * feature.optional)
+
+
+def _settings(report: Any) -> List[Tuple[str, ...]]:
+    """A heading, and a row for each setting."""
+    rows: List[Tuple[str, ...]] = [("setting", "load", "first", "prediction", "p90", "peak memory", "slowest operation")]
+    for s in report.settings:
+        if s.failure:
+            rows.append((s.name, s.failure, "", "", "", "", ""))
+            continue
+        slowest = max(s.operations, key=lambda o: o.share or 0.0, default=None)
+        told = f"{slowest.name} ({slowest.type}), {slowest.share or 0.0:.0%}" if slowest else ""
+        times = [duration(t) for t in (s.load.median, s.first, s.steady.median, s.steady.p90)]
+        rows.append((s.name, *times, size(s.memory.peak_bytes), told))
+    return rows
+
+
+def _aligned(rows: Sequence[Tuple[str, ...]]) -> List[str]:
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    return ["  ".join(c.ljust(w) for c, w in zip(r, widths)).rstrip() for r in rows]
+
+
+def report_text(report: Any) -> str:
+    return "\n".join([f"Report of {report.model.name}, {report.date}", *_aligned(_settings(report))])
+
+
+def frame(page: str, title: str) -> str:
+    """A page in a cell of a notebook."""
+    return (
+        f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" title="{escape(title)}" '
+        'style="width: 100%; height: 640px; border: 1px solid #8884; border-radius: 8px"></iframe>'
+    )
+
+
+def report_html(report: Any) -> str:
+    return frame(report.page, f"Report of {report.model.name}")
+
+
+def _changes(comparison: Any) -> List[Tuple[str, ...]]:
+    rows: List[Tuple[str, ...]] = [("setting", "", "before", "after", "change", "noise", "verdict")]
+    for c in comparison.changes:
+        before, after = (duration(v) if c.unit == "s" else size(round(v)) for v in (c.before, c.after))
+        rows.append((c.setting, c.what, before, after, f"{c.change:+.1%}", f"{c.noise:.1%}", c.verdict))
+    return rows
+
+
+def _result(comparison: Any) -> str:
+    count = comparison.regressions
+    return "nothing is worse beyond noise" if count == 0 else f"{count} regression" + "s" * (count > 1)
+
+
+def comparison_text(comparison: Any) -> str:
+    return "\n".join(["Comparison: " + _result(comparison), *_aligned(_changes(comparison)), *comparison.remarks])
+
+
+def comparison_html(comparison: Any) -> str:
+    head, *body = _changes(comparison)
+    rows = ["<tr>" + "".join(f"<th>{escape(c)}</th>" for c in head) + "</tr>"]
+    rows += ["<tr>" + "".join(f"<td>{escape(c)}</td>" for c in r) + "</tr>" for r in body]
+    remarks = "".join(f"<li>{escape(text)}</li>" for text in comparison.remarks)
+    return f"<table><caption>{_result(comparison)}</caption>{''.join(rows)}</table><ul>{remarks}</ul>"

@@ -9,11 +9,11 @@ import tempfile
 import weakref
 import webbrowser
 
-from html import escape
 from typing import Any, Dict, Optional, Union
 
 from . import _moka
 from ._command import command, environment
+from ._reports import frame
 
 
 def _stop(process: "subprocess.Popen[str]") -> None:
@@ -75,10 +75,7 @@ class View:
         return f"<moka view of {os.path.basename(self._path)}>"
 
     def _repr_html_(self) -> str:
-        return (
-            f'<iframe srcdoc="{escape(self.page)}" sandbox="allow-scripts" title="{escape(os.path.basename(self._path))}" '
-            'style="width: 100%; height: 640px; border: 1px solid #8884; border-radius: 8px"></iframe>'
-        )
+        return frame(self.page, os.path.basename(self._path))
 
 
 def view_of_asset(specification: bytes, blobs: Dict[str, Any]) -> View:

@@ -48,6 +48,7 @@ void bind_onnx_export(nanobind::module_& m);
 void bind_encryption(nanobind::module_& m);
 void bind_update_task(nanobind::module_& m);
 void bind_verify(nanobind::module_& m);
+void bind_performance(nanobind::module_& m);
 /// Lets go of registered classes at the end of the interpreter. Before bind_end: what ends first is bound last.
 void bind_forgetting();
 

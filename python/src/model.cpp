@@ -6,53 +6,20 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <utility>
 
 #include "asset.h"
 #include "bindings.h"
 #include "interpreter.h"
+#include "limits.h"
 #include "moka/compiler.h"
 #include "values.h"
 
 namespace moka::python {
 
 namespace {
-
-/// What ends predictions and loading early.
-class Cancellation {
- public:
-  void cancel() { source_.request_stop(); }
-  bool is_cancelled() const { return source_.stop_requested(); }
-  std::stop_token token() const { return source_.get_token(); }
-
- private:
-  std::stop_source source_;
-};
-
-/// A cancellation or nullptr, and a time of Python's monotonic clock, which is the steady clock.
-struct Limits {
-  std::stop_token stop;
-  std::optional<std::chrono::steady_clock::time_point> deadline;
-
-  template <class Options>
-  void set(Options& options) const {
-    options.stop = stop;
-    options.deadline = deadline;
-  }
-};
-
-Limits limits_of(const Cancellation* cancellation, std::optional<double> deadline) {
-  Limits out;
-  if (cancellation != nullptr) out.stop = cancellation->token();
-  if (deadline)
-    out.deadline = std::chrono::steady_clock::time_point(
-        std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(*deadline)));
-  return out;
-}
 
 /// Sets what loading reports to, or None. Exceptions leave load.
 void set_progress(ModelConfiguration& configuration, nb::object progress) {
@@ -218,6 +185,7 @@ void bind_model(nb::module_& m) {
 
   nb::class_<ModelConfiguration>(m, "ModelConfiguration", "Core ML's MLModelConfiguration.")
       .def(nb::init<>())
+      .def(nb::init<const ModelConfiguration&>(), nb::arg("other"))
       .def_rw("compute_units", &ModelConfiguration::compute_units)
       .def_rw("function_name", &ModelConfiguration::function_name, "'': the default function.")
       .def_prop_rw(
@@ -260,7 +228,7 @@ void bind_model(nb::module_& m) {
       .def(
           "__init__",
           [](Limits* l, const Cancellation* cancellation, std::optional<double> deadline) {
-            new (l) Limits(limits_of(cancellation, deadline));
+            new (l) Limits(cancellation, deadline);
           },
           nb::arg("cancellation").none(), nb::arg("deadline").none());
   m.def(

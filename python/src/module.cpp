@@ -36,6 +36,7 @@ NB_MODULE(_moka, m) {
   moka::python::bind_encryption(m);
   moka::python::bind_update_task(m);
   moka::python::bind_verify(m);
+  moka::python::bind_performance(m);
   m.def(
       "compile_model",
       [](const std::string& path, const std::string& destination, bool strict, bool force) {

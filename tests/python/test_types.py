@@ -45,6 +45,10 @@ report = lint.check("net.mlpackage", ranges={"x": (-1, 1)}, target="ios16")
 places: List[str] = [finding.place for finding in report.findings]
 same: bool = diff.structure("net.mlpackage", "other.mlpackage").same
 agrees: bool = verify.against("net.mlpackage", "net.onnx").passed
+measured: moka.Report = moka.report(model, threads=[1, 2], batch=4, seconds=0.5, inputs={"x": x})
+shares: List[float] = [operation.share or 0.0 for operation in measured.settings[0].operations]
+worse: int = measured.compare("old.json", tolerance=0.1).regressions
+measured.save("new.json", force=True)
 encryption.encrypt_model("net.mlpackage", "net.age", passphrase="secret")
 
 described = model.update_description
@@ -83,6 +87,8 @@ WRONG = [
     ('lint.check("net.mlpackage", ranges={"x": 1})', "dict-item"),
     ("rows: int = diff.structure(1, 2).same", "arg-type"),
     ('update.mark("net.mlmodel", ["dense"], epochs="3")', "arg-type"),
+    ('moka.report("net.mlpackage", seconds="1")', "arg-type"),
+    ("median: str = measured.settings[0].steady.median", "assignment"),
     ("raise moka.NoSuchError", "attr-defined"),
 ]
 

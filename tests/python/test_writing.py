@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What functions that write replace: docs/writing.md."""
 
+import pathlib
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from moka import build, encryption
 
+REPORT = pathlib.Path(__file__).resolve().parents[1] / "golden" / "report" / "version_1.json"
 FOREIGN = b"#!/bin/sh\nkeep me\n"
 
 
@@ -44,6 +46,8 @@ def writers(source, package, tmp_path):
         "decrypt": (lambda path, **force: encryption.decrypt_model(encrypted, path, key=pair.identity, **force), ".mlpackage"),
         "trace": (trace, ".pftrace"),
         "view": (moka.Model(package).view().save, ".html"),
+        "report": (moka.Report.load(REPORT).save, ".json"),
+        "report page": (moka.Report.load(REPORT).html, ".html"),
     }
 
 

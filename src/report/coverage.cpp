@@ -46,24 +46,27 @@ std::string track_of(const TraceSummary& summary, int64_t predictions) {
   return found == nullptr ? std::string() : found->model;
 }
 
+TraceSummary traced(const Model& model, const Features& inputs, const PredictionOptions& options, int predictions) {
+  const TemporaryFolder folder;
+  Trace trace((folder.path() / "report.pftrace").string());
+  Features outputs;
+  for (int i = 0; i < predictions; i++) model.predict(inputs, outputs, options);
+  trace.stop();
+  return summarize_trace(trace.path());
+}
+
 }  // namespace
 
 ReportCoverage coverage(const Model& model, const Features& inputs, const PredictionOptions& options, int predictions) {
   ReportCoverage out;
-  const TemporaryFolder folder;
-  std::string path = (folder.path() / "report.pftrace").string();
-  std::optional<Trace> trace;
+  TraceSummary summary;
   try {
-    path = trace.emplace(path).path();
+    summary = traced(model, inputs, options, predictions);
   } catch (const Exception& e) {
-    if (e.kind() != ErrorKind::invalid_argument) throw;
-    out.error = "the program is traced already";
+    if (e.kind() != ErrorKind::invalid_argument && e.kind() != ErrorKind::io) throw;
+    out.error = e.kind() == ErrorKind::io ? e.what() : "the program is traced already";
     return out;
   }
-  Features outputs;
-  for (int i = 0; i < predictions; i++) model.predict(inputs, outputs, options);
-  trace->stop();
-  const TraceSummary summary = summarize_trace(path);
   const std::string track = track_of(summary, predictions);
   // Other work on the machine only lowers what both estimates find: that of all predictions where it meets the rest of
   // a prediction, and that of the shortest times where no prediction passes without it.

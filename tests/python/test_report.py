@@ -2,8 +2,10 @@
 """moka.report: performance reports in this process."""
 
 import json
+import os
 import pathlib
 import pickle
+import signal
 import threading
 
 import numpy as np
@@ -211,6 +213,14 @@ def test_stops(net):
     timer.join()
     with pytest.raises(moka.DeadlineExceededError):
         moka.report(net, threads=1, seconds=1e6, timeout=0.1)
+
+
+def test_an_interrupt_ends_it(net):
+    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        moka.report(net, threads=1, seconds=1e6)
+    timer.join()
 
 
 def test_mistakes(net):

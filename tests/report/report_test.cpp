@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 
 #include "moka/custom.h"
 #include "moka/trace.h"
@@ -348,6 +350,67 @@ TEST(Report, GivenInputsStatesAndBatches) {
   s.make_inputs = nullptr;
   s.inputs = {{"y", 1.0}};
   EXPECT_EQ(measure_report({}, load, {s}).settings[0].failure->kind, ErrorKind::invalid_argument);
+}
+
+TEST(Report, AFileIsCompiledAndNoFileStays) {
+  const test::TemporaryFolder folder;
+  const std::string model = std::string(MOKA_GOLDEN) + "/flexible/range.mlmodel";
+  const char* before = std::getenv("TMPDIR");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("TMPDIR", folder.path().c_str(), 1);
+  bool was_used = false;
+  ReportOptions options;
+  options.progress = [&](const ReportProgress& p) {
+    if (p.stage == "load") was_used |= !std::filesystem::is_empty(folder.path());
+  };
+  const Report report = measure_report(model + "/", {quick()}, options);
+  EXPECT_EQ(report.model.name, "range.mlmodel");
+  EXPECT_EQ(report.model.path, model);
+  EXPECT_EQ(report.model.bytes, std::filesystem::file_size(model));
+  EXPECT_EQ(report.model.type, Model::describe(model).type);
+  ASSERT_TRUE(report.compilation);
+  EXPECT_EQ(report.compilation->error, "");
+  EXPECT_GT(report.compilation->seconds, 0);
+  EXPECT_EQ(report.settings[0].plan.coverage->error, "");
+  EXPECT_FALSE(was_used);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  setenv("TMPDIR", (folder / "absent").c_str(), 1);
+  const Report without = measure_report({}, net, {quick()});
+  EXPECT_EQ(without.settings[0].plan.coverage->error.substr(0, 12), "there is no ");
+  kept.empty() ? unsetenv("TMPDIR") : setenv("TMPDIR", kept.c_str(), 1);
+}
+
+TEST(Report, AnEarlierPeakDoesNotCount) {
+  constexpr size_t kLarge = 200'000'000;
+  {
+    const std::vector<char> touched(kLarge, 1);
+    EXPECT_EQ(std::count(touched.begin(), touched.end(), 1), static_cast<std::ptrdiff_t>(kLarge));
+  }
+  ReportOptions options;
+  options.reset_peak = false;
+  const ReportMemory kept = measure_report({}, net, {quick()}, options).settings[0].memory;
+  EXPECT_FALSE(kept.peak_is_of_setting);
+  EXPECT_GE(kept.peak_bytes, kLarge);
+  const ReportMemory own = measure_report({}, net, {quick()}).settings[0].memory;
+  if (!own.peak_is_of_setting) GTEST_SKIP() << "the system does not reset the peak of resident memory";
+  EXPECT_GE(own.peak_bytes, own.resident_before);
+  EXPECT_LT(own.peak_bytes, own.resident_before + kLarge / 2);
+}
+
+TEST(Report, OtherThreadsDoNotCount) {
+  std::atomic<bool> is_done = false;
+  std::thread other([&] {
+    const Model model = net({});
+    const Features inputs = model.random_inputs();
+    while (!is_done) (void)model.predict(inputs);
+  });
+  const Report report = measure_report({}, net, {quick()});
+  is_done = true;
+  other.join();
+  const ReportPlan& plan = report.settings[0].plan;
+  EXPECT_EQ(plan.coverage->error, "");
+  EXPECT_EQ(plan.coverage->predictions, plan.predictions);
+  EXPECT_LE(plan.coverage->fraction, 1);
 }
 
 TEST(Report, ATracedProgramHasNoCoverage) {

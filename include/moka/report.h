@@ -141,8 +141,9 @@ struct MeasuredSetting {
 
 /// The model of a report.
 struct ReportModel {
-  std::string name, path;  ///< the path is empty for a model in memory
-  std::string type;        ///< as ModelDescription::type; empty: that of the first setting that loads
+  std::string name;
+  std::filesystem::path path;  ///< empty for a model in memory
+  std::string type;            ///< as ModelDescription::type; empty: that of the first setting that loads
   int specification_version = 0;
   uint64_t bytes = 0;  ///< of its files
 };

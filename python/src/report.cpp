@@ -191,7 +191,8 @@ void bind_comparison(nb::module_& m) {
 void bind_whole_report(nb::module_& m) {
   nb::class_<ReportModel>(m, "ModelFacts", "The model of a report.")
       .def_ro("name", &ReportModel::name)
-      .def_ro("path", &ReportModel::path, "'' for a model in memory.")
+      .def_prop_ro(
+          "path", [](const ReportModel& model) { return model.path.string(); }, "'' for a model in memory.")
       .def_ro("type", &ReportModel::type)
       .def_ro("specification_version", &ReportModel::specification_version)
       .def_ro("bytes", &ReportModel::bytes);

@@ -205,7 +205,7 @@ Json report_json(const Report& report) {
            {"processors", report.processors},
            {"model",
             {{"name", report.model.name},
-             {"path", report.model.path},
+             {"path", report.model.path.string()},
              {"type", report.model.type},
              {"specificationVersion", report.model.specification_version},
              {"bytes", report.model.bytes}}}};

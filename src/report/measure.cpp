@@ -65,7 +65,7 @@ ReportCompilation compilation_of(const ReportModel& model, const ReportOptions& 
   ReportCompilation out;
   const auto start = Clock::now();
   try {
-    compile_model(model.path, (folder.path() / "report.mlmodelc").string());
+    compile_model(model.path.string(), (folder.path() / "report.mlmodelc").string());
     out.seconds = seconds_since(start);
   } catch (const Exception& e) {
     out.error = e.what();
@@ -127,11 +127,11 @@ void measure_all(const std::vector<ReportSetting>& settings, const ModelLoader& 
 ReportModel model_at(const fs::path& path, const std::vector<ReportSetting>& settings) {
   ReportModel out;
   const fs::path plain = path.has_filename() || !path.has_parent_path() ? path : path.parent_path();
-  out.path = plain.string();
+  out.path = plain;
   out.name = plain.filename().string();
   out.bytes = size_on_disk(plain);
   try {
-    const ModelDescription description = Model::describe(out.path);
+    const ModelDescription description = Model::describe(plain.string());
     out.type = description.type;
     out.specification_version = description.specification_version;
   } catch (const Exception& e) {
@@ -174,10 +174,10 @@ Report measure_report(const std::filesystem::path& path, const std::vector<Repor
                       const ReportOptions& options) {
   reporting::check_settings(settings);
   Report report = reporting::report_on(reporting::model_at(path, settings));
-  const std::string& file = report.model.path;
-  if (options.compile && std::filesystem::path(file).extension() != ".mlmodelc")
+  const std::filesystem::path& file = report.model.path;
+  if (options.compile && file.extension() != ".mlmodelc")
     report.compilation = reporting::compilation_of(report.model, options);
-  const auto load = [&](const ModelConfiguration& c) { return Model::load(file, c); };
+  const auto load = [&](const ModelConfiguration& c) { return Model::load(file.string(), c); };
   reporting::measure_all(settings, load, options, report);
   return report;
 }

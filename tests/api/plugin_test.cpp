@@ -215,4 +215,18 @@ TEST(Plugin, WrongRegistrationsOfModelsAreRefused) {
   EXPECT_EQ(moka_set_linked_model_folders(nullptr, 0), MOKA_OK);
 }
 
+TEST(Plugin, ServesOneScopeAfterAnother) {
+  const auto is_registered = [] {
+    const std::vector<std::string> names = registered_layers();
+    return std::find(names.begin(), names.end(), "Swish") != names.end();
+  };
+  for (int i = 0; i < 2; i++) {
+    ASSERT_FALSE(is_registered());
+    const RegistrationScope scope;
+    load_plugin(MOKA_EXAMPLE_PLUGIN);
+    EXPECT_TRUE(is_registered());
+  }
+  EXPECT_FALSE(is_registered());
+}
+
 }  // namespace moka::test

@@ -74,17 +74,17 @@ double Canvas::text_width(const std::string& text, double size) const {
 
 double Canvas::text_height(double size) const { return extents_of(cairo_.get(), "H", size).height; }
 
-moka::io::Picture Canvas::picture() const {
+moka::Image Canvas::picture() const {
   cairo_surface_flush(surface_.get());
-  const auto width = static_cast<size_t>(cairo_image_surface_get_width(surface_.get()));
-  const auto height = static_cast<size_t>(cairo_image_surface_get_height(surface_.get()));
-  const auto stride = static_cast<size_t>(cairo_image_surface_get_stride(surface_.get()));
+  moka::Image picture(cairo_image_surface_get_width(surface_.get()), cairo_image_surface_get_height(surface_.get()),
+                      moka::PixelFormat::rgb8);
+  const auto stride = static_cast<int64_t>(cairo_image_surface_get_stride(surface_.get()));
   const unsigned char* data = cairo_image_surface_get_data(surface_.get());
-  auto picture = moka::io::Picture::blank(width, height, 3);
-  for (size_t y = 0; y < height; y++) {
+  for (int64_t y = 0; y < picture.height; y++) {
     const auto* row = reinterpret_cast<const uint32_t*>(data + y * stride);
-    for (size_t x = 0; x < width; x++)
-      for (size_t c = 0; c < 3; c++) picture.at(x, y)[c] = static_cast<uint8_t>(row[x] >> (16 - 8 * c));
+    uint8_t* to = picture.pixels.get() + y * picture.row_bytes;
+    for (int64_t x = 0; x < picture.width; x++)
+      for (int c = 0; c < 3; c++) *to++ = static_cast<uint8_t>(row[x] >> (16 - 8 * c));
   }
   return picture;
 }

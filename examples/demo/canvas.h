@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "io/picture.h"
+#include "moka/feature.h"
 
 struct _cairo;
 struct _cairo_surface;
@@ -35,8 +35,8 @@ class Canvas {
   /// The height of a capital letter.
   double text_height(double size = kText) const;
 
-  /// Three channels.
-  moka::io::Picture picture() const;
+  /// rgb8.
+  moka::Image picture() const;
 
  private:
   std::shared_ptr<_cairo_surface> surface_;

@@ -8,6 +8,8 @@
 
 #include "demo/canvas.h"
 #include "demo/score.h"
+#include "io/file.h"
+#include "moka/files.h"
 
 namespace demo {
 namespace {
@@ -135,7 +137,7 @@ void draw_header(Canvas& canvas, const Layout& l, const Score& result) {
 
 }  // namespace
 
-moka::io::Picture piano_roll(const std::vector<Note>& played, const std::vector<Note>& found) {
+moka::Image piano_roll(const std::vector<Note>& played, const std::vector<Note>& found) {
   const Layout layout = layout_for(played, found);
   const Score result = score(played, found);
   Canvas canvas(std::max<size_t>(layout.width(), 760), layout.height(), kPaper);
@@ -155,7 +157,7 @@ moka::io::Picture piano_roll(const std::vector<Note>& played, const std::vector<
 
 void draw_piano_roll(const std::filesystem::path& path, const std::vector<Note>& played,
                      const std::vector<Note>& found) {
-  moka::io::write_png(path, piano_roll(played, found));
+  moka::io::write_file(path, moka::encode_png(piano_roll(played, found)));
 }
 
 }  // namespace demo

@@ -25,11 +25,11 @@ extern "C" {
 typedef enum moka_status MOKA_INT {
   MOKA_OK = 0,
   MOKA_INVALID_ARGUMENT = 1,  /* an argument's value, name, shape or type does not fit */
-  MOKA_MALFORMED = 2,         /* the model's bytes contradict themselves or their format */
+  MOKA_MALFORMED = 2,         /* the bytes of a model or file contradict themselves or their format */
   MOKA_UNSUPPORTED = 3,       /* valid model, but Moka cannot run it; the message names the feature */
   MOKA_NOT_FOUND = 4,         /* a file, function, feature or weight that does not exist */
   MOKA_IO = 5,                /* the operating system reported a failure */
-  MOKA_OUT_OF_BUDGET = 6,     /* would exceed memory_budget, or memory ran out */
+  MOKA_OUT_OF_BUDGET = 6,     /* would exceed a limit such as memory_budget, or memory ran out */
   MOKA_DATA = 7,              /* a value in a prediction violates a rule of an operation */
   MOKA_INTERNAL = 8,          /* a bug in Moka */
   MOKA_DEVICE_LOST = 9,       /* a device failed during a computation */

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 
 #include "bindings.h"
-#include "convert.h"
-#include "draw/answer.h"
 #include "interpreter.h"
-#include "usage_error.h"
 #include "values.h"
 
 namespace moka::python {
@@ -20,19 +16,17 @@ nb::object draw(const Model& model, nb::handle inputs, nb::handle outputs, nb::h
   const FunctionDescription& function = model.function();
   const Features in = to_features(inputs, function.inputs, borrowed, &reading);
   const Features out = to_features(outputs, function.outputs, borrowed, &reading);
-  io::Picture ground;
-  if (!picture.is_none()) ground = cli::to_picture(to_image(picture, FeatureDescription{}, borrowed, nullptr));
-  auto* drawn = new io::Picture;
-  nb::capsule owner(drawn, [](void* p) noexcept { delete static_cast<io::Picture*>(p); });
-  try {
+  std::optional<Image> ground;
+  if (!picture.is_none()) ground = to_image(picture, FeatureDescription{}, borrowed, nullptr);
+  std::optional<Drawing> drawing;
+  {
     const Unlocked unlocked;
-    *drawn = cli::drawn(model.description(), function, in, out, picture.is_none() ? nullptr : &ground,
-                        io::parse_fit(reading.fit));
-  } catch (const cli::UsageError& e) {
-    raise(ErrorKind::invalid_argument, e.what());
+    drawing = draw_outputs(model.description(), function, in, out, ground ? &*ground : nullptr, image_fit(reading.fit));
   }
-  return nb::cast(
-      nb::ndarray<nb::numpy, uint8_t>(drawn->pixels.data(), {drawn->height, drawn->width, drawn->channels}, owner));
+  if (!drawing)
+    raise(ErrorKind::invalid_argument,
+          "no output can be drawn (classes, boxes, key points, masks, maps and images can)");
+  return pixels_of(drawing->image);
 }
 
 }  // namespace

@@ -5,41 +5,31 @@
 #include <cstring>
 
 #include "bindings.h"
-#include "convert.h"
-#include "input.h"
-#include "io/file.h"
-#include "io/io_error.h"
-#include "io/picture.h"
-#include "io/resize.h"
-#include "usage_error.h"
 #include "values.h"
 
 namespace moka::python {
 
 namespace {
 
-/// Converts errors about files and their contents.
-template <class Act>
-auto reading_files(Act act) {
-  try {
-    return act();
-  } catch (const cli::UsageError& e) {
-    raise(ErrorKind::invalid_argument, e.what());
-  } catch (const io::IoError& e) {
-    raise(ErrorKind::io, e.what());
-  }
-}
-
 /// Resizes `image` to a size that the model accepts.
 Image resized(const Image& image, const FeatureDescription& f, const Reading& reading) {
-  const auto [width, height] = cli::picture_size(f.image, image.width, image.height);
+  const auto [width, height] = image_size(f.image, image.width, image.height);
   if (width == image.width && height == image.height) return image;
-  if (image.format == PixelFormat::gray_float32 || image.format == PixelFormat::gray_float16)
-    raise(ErrorKind::invalid_argument, "input '" + f.name + "': only pictures of 8 bits a channel are resized");
-  return reading_files([&] {
-    return cli::to_image(io::fit(cli::to_picture(image), static_cast<size_t>(width), static_cast<size_t>(height),
-                                 io::parse_fit(reading.fit)));
-  });
+  const Image fitted = fit_image(image, width, height, image_fit(reading.fit));
+  return bytes_per_pixel(fitted.format) == 4 && fitted.format != PixelFormat::gray_float32
+             ? converted(fitted, PixelFormat::rgb8)
+             : fitted;
+}
+
+/// Calls `read`, which reads a file. What is wrong with the file itself becomes IOError.
+template <class Read>
+auto reading_file(Read read) {
+  try {
+    return read();
+  } catch (const Exception& e) {
+    if (e.kind() == ErrorKind::invalid_argument) throw;
+    raise(ErrorKind::io, e.what());
+  }
 }
 
 }  // namespace
@@ -107,15 +97,14 @@ FeatureValue to_value_of_file(nb::handle file, const FeatureDescription& f, cons
   } catch (nb::python_error& e) {
     raise_unfit(f, file, e);
   }
-  cli::InputOptions options;
-  options.fit = reading.fit;
+  ReadingOptions options;
+  options.fit = image_fit(reading.fit);
   options.rate = reading.rate;
   options.pad = reading.pad;
-  options.pad_option = "pad=True";
-  options.rate_option = "rate=HZ";
-  std::vector<std::string> notes;
+  options.pad_name = "pad=True";
+  options.rate_name = "rate=HZ";
   const std::string name = nb::cast<std::string>(nb::str(nb::object(path.attr("name"))));
-  return reading_files([&] { return cli::ValueReader(options, {}, notes).read(f, "@" + name); });
+  return reading_file([&] { return read_feature(f, name, options); });
 }
 
 void bind_values(nb::module_& m) {
@@ -123,20 +112,17 @@ void bind_values(nb::module_& m) {
       .def(
           "__init__",
           [](Reading* to, bool resize, const std::string& fit, uint32_t rate, bool pad) {
-            reading_files([&] { return io::parse_fit(fit); });
+            image_fit(fit);
             new (to) Reading{resize, fit, rate, pad};
           },
           nb::arg("resize") = false, nb::arg("fit") = "scaleFill", nb::arg("rate") = 0, nb::arg("pad") = false);
   m.def(
       "read_picture",
       [](const nb::bytes& data, const std::string& name) {
-        auto* picture = new io::Picture(reading_files([&] {
-          return io::parse_picture({reinterpret_cast<const std::byte*>(data.c_str()), data.size()}, name);
-        }));
-        nb::capsule owner(picture, [](void* p) noexcept { delete static_cast<io::Picture*>(p); });
-        const size_t shape[] = {picture->height, picture->width, picture->channels};
-        return nb::cast(
-            nb::ndarray<nb::numpy, uint8_t>(picture->pixels.data(), picture->channels == 1 ? 2 : 3, shape, owner));
+        const Image image = reading_file([&] {
+          return decode_image({reinterpret_cast<const std::byte*>(data.c_str()), data.size()}, name);
+        });
+        return pixels_of(image);
       },
       nb::arg("data"), nb::arg("name"), nb::sig("def read_picture(data: bytes, name: str) -> numpy.ndarray"),
       "The pixels of a PNG, JPEG or WebP file, [H, W] or [H, W, 4].");

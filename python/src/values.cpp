@@ -378,6 +378,19 @@ nb::object read_only(nb::object array) {
   return array;
 }
 
+nb::object pixels_of(const Image& image) {
+  Image v = image;
+  const auto channels = static_cast<int64_t>(bytes_per_pixel(v.format));
+  if (v.format == PixelFormat::gray_float32)
+    return array_object(v.pixels.get(), {v.height, v.width}, {v.row_bytes / 4, 1}, DataType::float32, owner_of(v));
+  if (v.format == PixelFormat::gray_float16)
+    return array_object(v.pixels.get(), {v.height, v.width}, {v.row_bytes / 2, 1}, DataType::float16, owner_of(v));
+  if (channels == 1)
+    return array_object(v.pixels.get(), {v.height, v.width}, {v.row_bytes, 1}, DataType::uint8, owner_of(v));
+  return array_object(v.pixels.get(), {v.height, v.width, channels}, {v.row_bytes, channels, 1}, DataType::uint8,
+                      owner_of(v));
+}
+
 nb::object to_python(const FeatureValue& value) {
   struct Visitor {
     nb::object operator()(std::monostate) const { return nb::none(); }
@@ -386,20 +399,7 @@ nb::object to_python(const FeatureValue& value) {
     nb::object operator()(const std::string& v) const { return nb::str(v.c_str(), v.size()); }
     nb::object operator()(const MultiArray& v) const { return to_numpy(v); }
     nb::object operator()(const Image& v) const {
-      const auto channels = static_cast<int64_t>(bytes_per_pixel(v.format));
-      nb::object pixels;
-      if (v.format == PixelFormat::gray_float32)
-        pixels =
-            array_object(v.pixels.get(), {v.height, v.width}, {v.row_bytes / 4, 1}, DataType::float32, owner_of(v));
-      else if (v.format == PixelFormat::gray_float16)
-        pixels =
-            array_object(v.pixels.get(), {v.height, v.width}, {v.row_bytes / 2, 1}, DataType::float16, owner_of(v));
-      else if (channels == 1)
-        pixels = array_object(v.pixels.get(), {v.height, v.width}, {v.row_bytes, 1}, DataType::uint8, owner_of(v));
-      else
-        pixels = array_object(v.pixels.get(), {v.height, v.width, channels}, {v.row_bytes, channels, 1},
-                              DataType::uint8, owner_of(v));
-      return nb::module_::import_("moka._images").attr("from_pixels")(pixels);
+      return nb::module_::import_("moka._images").attr("from_pixels")(pixels_of(v));
     }
     nb::object operator()(const Dictionary& v) const {
       nb::dict out;

@@ -89,6 +89,8 @@ bool is_file(nb::handle value);
 /// The feature's value from a file with sound, numbers or text.
 FeatureValue to_value_of_file(nb::handle file, const FeatureDescription& f, const Reading& reading);
 
+/// A numpy array [H, W] or [H, W, C] that shares the pixels of `image`.
+nb::object pixels_of(const Image& image);
 /// A numpy array that shares the elements of `array`.
 nb::object to_numpy(const MultiArray& array);
 nb::object to_python(const FeatureValue& value);

@@ -4,9 +4,8 @@
 #include <filesystem>
 
 #include "demo/notes.h"
-#include "io/npy.h"
-#include "io/sound.h"
 #include "models_folder.h"
+#include "moka/files.h"
 
 namespace demo {
 namespace {
@@ -14,9 +13,11 @@ namespace {
 std::filesystem::path folder() { return moka::test::models_path() / "basic_pitch"; }
 
 Matrix matrix(const std::filesystem::path& path) {
-  const auto array = moka::io::read_npy(path);
+  const auto array = std::get<moka::MultiArray>(moka::read_npy(path));
   const auto values = array.as<float>();
-  return {array.shape.at(0), array.shape.at(1), {values.begin(), values.end()}};
+  return {static_cast<size_t>(array.shape().at(0)),
+          static_cast<size_t>(array.shape().at(1)),
+          {values.begin(), values.end()}};
 }
 
 // The notes that the package's own decoder (basic-pitch 0.4.0) finds in its recorded outputs.
@@ -45,7 +46,7 @@ TEST(Recording, NotesOfTheRecordedOutputs) {
 TEST(Recording, SoundIsCutIntoSixWindows) {
   const auto path = folder() / "vocadito_10.wav";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << moka::test::kNoModels;
-  const auto audio = moka::io::resample(moka::io::mix_to_mono(moka::io::read_sound(path)), kSampleRate);
+  const auto audio = moka::resampled(moka::mono(moka::read_sound(path)), kSampleRate);
   EXPECT_EQ(audio.samples.size(), 200607u);
   EXPECT_EQ(windows(audio.samples).size(), 6u);
 }

@@ -5,10 +5,9 @@
 #include <iostream>
 
 #include "demo/notes.h"
-#include "io/npy.h"
-#include "io/sound.h"
 #include "models/model_util.h"
 #include "models_folder.h"
+#include "moka/files.h"
 
 namespace moka::test {
 namespace {
@@ -35,7 +34,7 @@ class BasicPitch : public testing::Test {
 
 /// tests/golden/basic_pitch_truth.py describes the windows and the recorded part of the outputs.
 TEST_F(BasicPitch, MatchesOnnxRuntime) {
-  io::Audio audio = io::read_sound(folder_ / "vocadito_10.wav");
+  const Sound audio = read_sound(folder_ / "vocadito_10.wav");
   ASSERT_EQ(audio.sample_rate, 44100u);
   ASSERT_EQ(audio.channels, 1u);
   std::vector<float> half(audio.samples.size() / 2);
@@ -45,8 +44,8 @@ TEST_F(BasicPitch, MatchesOnnxRuntime) {
       {"recording_3", {half.begin() + 3 * demo::kWindow, half.begin() + 4 * demo::kWindow}},
       {"noise", draw(7, demo::kWindow, -0.5, 0.5)}};
   for (const auto& [name, samples] : windows) {
-    io::Array golden = io::read_npy(fs::path(MOKA_GOLDEN) / "basic_pitch" / (std::string(name) + ".npy"));
-    auto truth = golden.as<float>();
+    const FeatureValue golden = read_npy(fs::path(MOKA_GOLDEN) / "basic_pitch" / (std::string(name) + ".npy"));
+    auto truth = std::get<MultiArray>(golden).as<float>();
     Features out = predict(samples);
     size_t at = 0;
     double worst = 0;
@@ -63,8 +62,8 @@ TEST_F(BasicPitch, MatchesOnnxRuntime) {
 
 /// The whole recording, resampled, against the outputs recorded upstream.
 TEST_F(BasicPitch, MatchesUpstreamsRecording) {
-  io::Audio audio = io::read_sound(folder_ / "vocadito_10.wav");
-  std::vector<float> sound = io::resample(audio.samples, audio.sample_rate, demo::kSampleRate);
+  const Sound audio = read_sound(folder_ / "vocadito_10.wav");
+  std::vector<float> sound = resampled(audio, demo::kSampleRate).samples;
   std::vector<std::vector<float>> outputs[3];
   for (const auto& window : demo::windows(sound)) {
     Features out = predict(window);
@@ -74,13 +73,13 @@ TEST_F(BasicPitch, MatchesUpstreamsRecording) {
     }
   }
   for (int k = 0; k < 3; k++) {
-    io::Array expected = io::read_npy(folder_ / "expected_plain" / ("vocadito_10_" + std::string(kNames[k]) + ".npy"));
-    demo::Matrix got = demo::unwrap(outputs[k], expected.shape[1], sound.size());
-    ASSERT_EQ(got.rows, expected.shape[0]) << kNames[k];
-    std::vector<double> truth = expected.to_doubles();
+    const auto expected =
+        std::get<MultiArray>(read_npy(folder_ / "expected_plain" / ("vocadito_10_" + std::string(kNames[k]) + ".npy")));
+    demo::Matrix got = demo::unwrap(outputs[k], static_cast<size_t>(expected.shape()[1]), sound.size());
+    ASSERT_EQ(got.rows, static_cast<size_t>(expected.shape()[0])) << kNames[k];
     double worst = 0;
-    for (size_t i = 0; i < truth.size(); i++)
-      worst = std::max(worst, std::abs(truth[i] - static_cast<double>(got.values[i])));
+    for (size_t i = 0; i < got.values.size(); i++)
+      worst = std::max(worst, std::abs(expected.at(static_cast<int64_t>(i)) - static_cast<double>(got.values[i])));
     std::cout << "  " << kNames[k] << ": largest difference " << worst << "\n";
     EXPECT_LE(worst, 1e-4) << kNames[k];
   }

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "io/file.h"
 #include "io/io_error.h"
 
 namespace moka::io {
@@ -50,6 +53,29 @@ TEST(Csv, ErrorsNameTheLine) {
             "d.csv: line 2: expected a comma or the end of the line after a quoted field, got 'x'");
   EXPECT_EQ(message_of("a,b\n1\"2,2\n"), "d.csv: line 2: expected quotes only around a whole field, got one inside");
   EXPECT_EQ(message_of(""), "d.csv: expected a header line, got an empty file");
+}
+
+/// A damaged table may still be one. Otherwise the error must be an IoError.
+TEST(Csv, DamageIsAnErrorOrAnotherTable) {
+  const std::string good = "a,\"b\"\r\n1,\"x\"\"y\"\n\"2\n\",z\n";
+  const auto read = [](const std::string& text) {
+    try {
+      parse_csv(text, "bad");
+    } catch (const IoError&) {
+    }
+  };
+  for (size_t length = 0; length < good.size(); ++length) read(good.substr(0, length));
+  std::mt19937 random(7);
+  for (int round = 0; round < 3000; ++round) {
+    std::string bad = good;
+    for (int i = static_cast<int>(random() % 4); i >= 0; --i) bad[random() % bad.size()] ^= 1 << (random() % 8);
+    read(bad);
+  }
+}
+
+TEST(Csv, MissingFilesAreErrors) {
+  EXPECT_THROW(read_csv("no/such/file.csv"), IoError);
+  EXPECT_THROW(write_file("no/such/folder/file", {}), IoError);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "convert.h"
-#include "io/npy.h"
+#include "moka/files.h"
 
 namespace moka::cli {
 namespace {
@@ -70,9 +70,9 @@ TEST(Output, WritesEveryKind) {
   outputs["values"] = d;
   const auto files = write_outputs({outputs}, false, folder, Outputs{});
   EXPECT_EQ(files.size(), 5u);
-  EXPECT_EQ(io::read_npy(folder / "a_b.npy").shape, (std::vector<size_t>{1, 2}));
-  EXPECT_EQ(io::read_npy(folder / "a_b_2.npy").as<float>()[0], 3);
-  EXPECT_EQ(io::read_picture(folder / "picture.png").width, 3u);
+  EXPECT_EQ(std::get<MultiArray>(read_npy(folder / "a_b.npy")).shape(), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(std::get<MultiArray>(read_npy(folder / "a_b_2.npy")).at(0), 3);
+  EXPECT_EQ(read_image(folder / "picture.png").width, 3);
   std::ifstream values(folder / "values.json");
   EXPECT_EQ(Json::parse(values)["score"], 0.5);
   EXPECT_TRUE(fs::exists(folder / "values_2.json"));
@@ -85,12 +85,13 @@ TEST(Output, WritesEveryKind) {
   fs::remove_all(folder);
 }
 
-TEST(Convert, ColorsAndAlpha) {
-  Image image(1, 1, PixelFormat::bgra8);
-  for (int i = 0; i < 4; ++i) image.pixels.get()[i] = static_cast<uint8_t>(i == 3 ? 255 : 10 * i);
-  EXPECT_EQ(to_picture(image).pixels, (std::vector<uint8_t>{20, 10, 0}));
-  image.pixels.get()[3] = 7;
-  EXPECT_EQ(to_picture(image).pixels, (std::vector<uint8_t>{20, 10, 0, 7}));
+TEST(Convert, FloatsOfAnImageShareItsMemory) {
+  Image image(2, 1, PixelFormat::gray_float32);
+  reinterpret_cast<float*>(image.pixels.get())[1] = 0.5F;
+  const MultiArray floats = floats_of(image);
+  EXPECT_EQ(floats.shape(), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(floats.at(1), 0.5);
+  EXPECT_EQ(floats.data(), image.pixels.get());
 }
 
 TEST(Convert, ShortestNumbers) {

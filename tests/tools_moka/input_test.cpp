@@ -7,10 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "io/file.h"
 #include "io/io_error.h"
-#include "io/npy.h"
-#include "io/picture.h"
-#include "io/sound.h"
 #include "usage_error.h"
 
 namespace moka::cli {
@@ -63,6 +61,7 @@ class InputFiles : public testing::Test {
     std::ofstream(path(name), std::ios::binary) << content;
     return path(name);
   }
+  void write(const std::string& name, const std::vector<std::byte>& bytes) const { io::write_file(path(name), bytes); }
   static Inputs read(std::vector<FeatureDescription> inputs, std::vector<std::string> arguments,
                      InputOptions options = {}) {
     FunctionDescription function;
@@ -130,28 +129,6 @@ TEST(InputShape, OneOpenDimensionTakesTheRest) {
   EXPECT_EQ(shape_for_count({DataType::float32, {}, {}, {}}, 4), (std::vector<int64_t>{4}));
 }
 
-TEST(InputShape, SampleAxis) {
-  EXPECT_EQ(sample_axis({DataType::float32, {1, 43844, 1}, {}, {}}), 1u);
-  EXPECT_EQ(sample_axis({DataType::float32, {1, 576}, {}, {}}), 1u);
-  EXPECT_EQ(sample_axis({DataType::float32, {1, 1}, {{1, 1}, {1, -1}}, {}}), 1u);
-  EXPECT_EQ(sample_axis({DataType::float32, {1, 100}, {{1, -1}, {100, 100}}, {}}), 1u);
-  EXPECT_EQ(sample_axis({DataType::float32, {80, 3000}, {}, {}}), std::nullopt);
-}
-
-TEST(InputShape, PictureSize) {
-  ImageConstraint c;
-  c.width = 28;
-  c.height = 20;
-  EXPECT_EQ(picture_size(c, 100, 50), (std::pair<int64_t, int64_t>(28, 20)));
-  c.width_range = SizeRange{10, 64};
-  EXPECT_EQ(picture_size(c, 100, 50), (std::pair<int64_t, int64_t>(64, 20)));
-  c.height_range = SizeRange{10, -1};
-  EXPECT_EQ(picture_size(c, 40, 5000), (std::pair<int64_t, int64_t>(40, 5000)));
-  c.enumerated = {{28, 20}, {56, 40}};
-  EXPECT_EQ(picture_size(c, 56, 40), (std::pair<int64_t, int64_t>(56, 40)));
-  EXPECT_EQ(picture_size(c, 57, 40), (std::pair<int64_t, int64_t>(28, 20)));
-}
-
 TEST(InputReference, Parts) {
   EXPECT_EQ(parse_reference("a/b.NPZ").extension, "npz");
   EXPECT_EQ(parse_reference("a:b/c.npz:x:y").path, "a:b/c.npz:x:y");
@@ -184,14 +161,14 @@ TEST_F(InputFiles, NamesMayContainEqualsSigns) {
 }
 
 TEST_F(InputFiles, ArraysFromNpyAndNpz) {
-  io::write_npy(path("x.npy"), io::Array::of<double>({4}, {1, 2, 3, 4}));
+  const double four[] = {1, 2, 3, 4};
+  write("x.npy", encode_npy(MultiArray(const_cast<double*>(four), DataType::float64, {4})));
   const auto x = array_input("x", DataType::float32, {1, 4});
   const Inputs npy = read({x}, {"x=@" + path("x.npy")});
   EXPECT_EQ(std::get<MultiArray>(npy.rows[0].at("x")).shape(), (std::vector<int64_t>{1, 4}));
   EXPECT_EQ(std::get<MultiArray>(npy.rows[0].at("x")).type(), DataType::float32);
-  const std::vector<io::NamedArray> members{{"y", io::Array::of<float>({1, 4}, {5, 6, 7, 8})},
-                                            {"x", io::Array::of<float>({1, 4}, {1, 2, 3, 4})}};
-  io::write_npz(path("xy.npz"), members);
+  write("xy.npz", encode_npz({{"y", MultiArray::of(std::vector<float>{5, 6, 7, 8}, {1, 4})},
+                              {"x", MultiArray::of(std::vector<float>{1, 2, 3, 4}, {1, 4})}}));
   const Inputs npz = read({x, array_input("y", DataType::float32, {1, 4})}, {"@" + path("xy.npz")});
   EXPECT_EQ(numbers_of(npz.rows[0].at("y")), (std::vector<double>{5, 6, 7, 8}));
   const Inputs member = read({x}, {"x=@" + path("xy.npz") + ":y"});
@@ -320,7 +297,7 @@ TEST_F(InputFiles, NumbersBeyondDoublesAreNamed) {
 TEST_F(InputFiles, ListsOfObjectsAndLinesAreSteps) {
   const std::vector<FeatureDescription> inputs{array_input("x", DataType::float32, {2}),
                                                plain_input("s", FeatureType::string)};
-  io::write_npy(path("x.npy"), io::Array::of<float>({2}, std::vector<float>{5, 6}));
+  write("x.npy", encode_npy(MultiArray::of(std::vector<float>{5, 6}, {2})));
   const std::string list =
       text_file("steps.json", R"([{"x": [1, 2], "s": "@a"}, {"x": "@)" + path("x.npy") + R"(", "s": "b"}])");
   const std::string lines =
@@ -358,10 +335,8 @@ TEST_F(InputFiles, ArraysBecomePictures) {
   input.image.width = 3;
   input.image.height = 2;
   input.image.color = ColorSpace::grayscale_float16;
-  io::Array half{io::ElementType::float16, {1, 2, 3}, {}, {}};
-  const uint16_t bits[] = {0x3c00, 0x3800, 0xbc00, 0x4000, 0x0000, 0x5bf8};  // 1 0.5 -1 2 0 255
-  half.bytes.assign(reinterpret_cast<const std::byte*>(bits), reinterpret_cast<const std::byte*>(bits) + sizeof bits);
-  io::write_npy(path("half.npy"), half);
+  uint16_t bits[] = {0x3c00, 0x3800, 0xbc00, 0x4000, 0x0000, 0x5bf8};  // 1 0.5 -1 2 0 255
+  write("half.npy", encode_npy(MultiArray(bits, DataType::float16, {1, 2, 3})));
   const auto image = std::get<Image>(read({input}, {"image=@" + path("half.npy")}).rows[0].at("image"));
   EXPECT_EQ(image.format, PixelFormat::gray_float32);
   ASSERT_EQ(image.width, 3);
@@ -374,31 +349,31 @@ TEST_F(InputFiles, ArraysBecomePictures) {
   input.image.color = ColorSpace::rgb;
   std::vector<uint8_t> colors(18);
   for (size_t i = 0; i < colors.size(); ++i) colors[i] = static_cast<uint8_t>(i);
-  io::write_npy(path("rows.npy"), io::Array::of<uint8_t>({2, 3, 3}, colors));
+  write("rows.npy", encode_npy(MultiArray(colors.data(), DataType::uint8, {2, 3, 3})));
   const auto rows = std::get<Image>(read({input}, {path("rows.npy").insert(0, "image=@")}).rows[0].at("image"));
   EXPECT_EQ(rows.pixels.get()[rows.row_bytes + 3 + 2], 9 + 3 + 2);
   std::vector<float> planes(18);
   for (size_t i = 0; i < planes.size(); ++i) planes[i] = static_cast<float>(i);
-  io::write_npy(path("planes.npy"), io::Array::of<float>({1, 3, 2, 3}, planes));
+  write("planes.npy", encode_npy(MultiArray::of(planes, {1, 3, 2, 3})));
   const auto from_planes = std::get<Image>(read({input}, {"image=@" + path("planes.npy")}).rows[0].at("image"));
   EXPECT_EQ(from_planes.pixels.get()[from_planes.row_bytes + 3 + 2], 2 * 6 + 3 + 1);
   planes[4] = 0.5f;
-  io::write_npy(path("planes.npy"), io::Array::of<float>({1, 3, 2, 3}, planes));
+  write("planes.npy", encode_npy(MultiArray::of(planes, {1, 3, 2, 3})));
   EXPECT_NE(message_of([&] { read({input}, {"image=@" + path("planes.npy")}); }).find("whole numbers from 0 to 255"),
             std::string::npos);
-  io::write_npy(path("flat.npy"), io::Array::of<float>({2, 3}, std::vector<float>(6)));
+  write("flat.npy", encode_npy(MultiArray::of(std::vector<float>(6), {2, 3})));
   EXPECT_NE(message_of([&] { read({input}, {"image=@" + path("flat.npy")}); }).find("got float32 of shape 2 x 3"),
             std::string::npos);
 }
 
 TEST_F(InputFiles, ChannelsAreMixed) {
-  io::write_wav(path("s.wav"), {8000, 2, {0.5f, -0.5f, 0.25f, 0.25f, 0.75f, 0.25f}});
+  write("s.wav", encode_wav({8000, 2, {0.5f, -0.5f, 0.25f, 0.25f, 0.75f, 0.25f}}));
   const Inputs in = read({array_input("audio", DataType::float32, {1, 3})}, {"@" + path("s.wav")});
   EXPECT_EQ(numbers_of(in.rows[0].at("audio")), (std::vector<double>{0, 0.25, 0.5}));
 }
 
 TEST_F(InputFiles, SoundIsPaddedOrCutOnDemand) {
-  io::write_wav(path("s.wav"), {8000, 1, {0.5f, 0.25f, -0.5f}});
+  write("s.wav", encode_wav({8000, 1, {0.5f, 0.25f, -0.5f}}));
   const auto longer = array_input("audio", DataType::float32, {1, 5, 1});
   const std::string message = message_of([&] { read({longer}, {"audio=@" + path("s.wav")}); });
   EXPECT_NE(message.find("expected 5 samples, got 3"), std::string::npos) << message;
@@ -415,10 +390,9 @@ TEST_F(InputFiles, SoundIsPaddedOrCutOnDemand) {
 }
 
 TEST_F(InputFiles, PicturesBecomeTheImageTheModelWants) {
-  io::Picture picture = io::Picture::blank(4, 2, 3);
-  for (size_t x = 0; x < 4; ++x)
-    for (size_t y = 0; y < 2; ++y) picture.at(x, y)[0] = 255;
-  io::write_png(path("red.png"), picture);
+  Image picture(4, 2, PixelFormat::rgb8);
+  for (int i = 0; i < 8; ++i) picture.pixels.get()[3 * i] = 255;
+  write("red.png", encode_png(picture));
   auto input = plain_input("image", FeatureType::image);
   input.image.width = 2;
   input.image.height = 2;

@@ -51,10 +51,16 @@ TEST(LearningCurve, TextHasTheFirstLossAtTheTopAndTheLastAtTheBottom) {
 
 TEST(LearningCurve, NothingIsDrawnOutsideForNoLosses) {
   EXPECT_EQ(lines_of(curve_text({})).size(), 16u);
-  const io::Picture picture = drawn_curve({});
-  EXPECT_EQ(picture.width, 960u);
-  EXPECT_EQ(picture.channels, 4u);
-  EXPECT_NE(drawn_curve(falling()).pixels, picture.pixels);
+  const Plot plot = plot_of(LearningCurve{});
+  EXPECT_EQ(plot.right, 1);
+  EXPECT_EQ(plot.top, 1);
+  EXPECT_TRUE(plot.series.at(0).points.empty());
+  const Plot losses = plot_of(falling());
+  EXPECT_EQ(losses.top, 4);
+  EXPECT_EQ(losses.series.at(0).points.size(), 20u);
+  EXPECT_TRUE(losses.series.at(0).is_line);
+  EXPECT_EQ(losses.series.at(1).points.at(9), std::pair(10.0, 0.15));
+  EXPECT_EQ(losses.y_marks.at(3).text, "3");
 }
 
 }  // namespace

@@ -49,25 +49,4 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
   fail(path.string(), "writing ", bytes.size(), " bytes failed: ", std::strerror(error));
 }
 
-void ByteReader::seek(size_t position, std::string_view field) {
-  if (position > bytes_.size()) {
-    fail(name_, field, " lies at byte ", position, ", but the file has ", bytes_.size(), " bytes");
-  }
-  position_ = position;
-}
-
-std::span<const std::byte> ByteReader::take(size_t count, std::string_view field) {
-  if (count > remaining()) {
-    fail(name_, field, " at byte ", position_, ": expected ", count, " bytes, got ", remaining());
-  }
-  auto result = bytes_.subspan(position_, count);
-  position_ += count;
-  return result;
-}
-
-std::string ByteReader::take_text(size_t count, std::string_view field) {
-  auto from = take(count, field);
-  return {reinterpret_cast<const char*>(from.data()), from.size()};
-}
-
 }  // namespace moka::io

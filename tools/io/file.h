@@ -2,12 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace moka::io {
@@ -22,40 +19,5 @@ std::string read_text(const std::filesystem::path& path);
 /// Replaces whatever file is there. For files that the program itself makes; commands write through cli::Outputs.
 /// Throws IoError when not every byte can be written.
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
-
-/// Reads little-endian numbers from a range of bytes. Throws IoError, which names file and field, at the end of the
-/// bytes.
-class ByteReader {
- public:
-  ByteReader(std::span<const std::byte> bytes, std::string_view name) : bytes_(bytes), name_(name) {}
-
-  size_t position() const { return position_; }
-  size_t remaining() const { return bytes_.size() - position_; }
-  void seek(size_t position, std::string_view field);
-  std::span<const std::byte> take(size_t count, std::string_view field);
-  std::string take_text(size_t count, std::string_view field);
-
-  template <typename T>
-  T number(std::string_view field) {
-    auto from = take(sizeof(T), field);
-    uint64_t value = 0;
-    for (size_t i = 0; i < sizeof(T); ++i) value |= static_cast<uint64_t>(from[i]) << (8 * i);
-    return static_cast<T>(value);
-  }
-
- private:
-  std::span<const std::byte> bytes_;
-  std::string name_;
-  size_t position_ = 0;
-};
-
-/// Appends integers in little-endian order.
-template <typename T>
-void put_number(Bytes& out, T value) {
-  for (size_t i = 0; i < sizeof(T); ++i) out.push_back(static_cast<std::byte>(static_cast<uint64_t>(value) >> (8 * i)));
-}
-inline void put_text(Bytes& out, std::string_view text) {
-  for (char c : text) out.push_back(static_cast<std::byte>(c));
-}
 
 }  // namespace moka::io

@@ -9,8 +9,7 @@
 #include "answers.h"
 #include "convert.h"
 #include "io/csv.h"
-#include "io/npy.h"
-#include "io/picture.h"
+#include "moka/files.h"
 
 namespace moka::cli {
 namespace {
@@ -21,15 +20,15 @@ namespace fs = std::filesystem;
 fs::path write_value(const FeatureValue& value, const fs::path& stem, const Outputs& to) {
   const auto with = [&](const char* extension) { return fs::path(stem.string() + extension); };
   if (const auto* array = std::get_if<MultiArray>(&value)) {
-    to.write(with(".npy"), FileKind::array, io::encode_npy(to_array(*array)));
+    to.write(with(".npy"), FileKind::array, encode_npy(*array));
     return with(".npy");
   }
   if (const auto* image = std::get_if<Image>(&value)) {
     if (image->format == PixelFormat::gray_float32) {
-      to.write(with(".npy"), FileKind::array, io::encode_npy(to_float_array(*image)));
+      to.write(with(".npy"), FileKind::array, encode_npy(floats_of(*image)));
       return with(".npy");
     }
-    to.write(with(".png"), FileKind::picture, io::encode_png(to_picture(*image)));
+    to.write(with(".png"), FileKind::picture, encode_png(*image));
     return with(".png");
   }
   if (std::holds_alternative<Dictionary>(value) || std::holds_alternative<StringSequence>(value) ||

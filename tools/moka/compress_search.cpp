@@ -6,7 +6,6 @@
 
 #include "compress_options.h"
 #include "draw/curve.h"
-#include "io/picture.h"
 #include "io/table.h"
 #include "print.h"
 #include "size_curve.h"
@@ -92,7 +91,7 @@ int compress_by_search(const CompressOptions& options, const Outputs& outputs) {
   found.model.save(options.out, outputs.overwrite());
   note_unused_layers(options, found.weights);
   if (!options.chart.empty())
-    outputs.write(options.chart, FileKind::picture, io::encode_png(drawn_curve(curve_of(found))));
+    outputs.write(options.chart, FileKind::picture, encode_png(draw_plot(plot_of(curve_of(found)))));
   if (options.json) {
     print(rendered(json_of(found, options)));
     return kFine;

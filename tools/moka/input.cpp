@@ -9,11 +9,9 @@
 #include "input_steps.h"
 #include "io/file.h"
 #include "io/io_error.h"
-#include "io/npy.h"
 #include "json_text.h"
 #include "moka/model.h"
 #include "text.h"
-#include "usage_error.h"
 
 namespace moka::cli {
 namespace {
@@ -115,7 +113,7 @@ class Collector {
       return true;
     }
     if (file.extension == "npz" && file.member.empty()) {
-      for (const auto& [name, array] : io::read_npz(file.path)) {
+      for (const auto& [name, array] : reading([&] { return read_npz(file.path); })) {
         const FeatureDescription* input = find_feature(function_.inputs, name);
         if (!input && function_.inputs.size() == 1) return false;
         if (!input) unknown_input(function_, name);

@@ -2,19 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "io/npy.h"
+#include "io/io_error.h"
 #include "moka/conversion.h"
 #include "moka/description.h"
 #include "moka/feature.h"
+#include "moka/files.h"
 #include "moka/model.h"
+#include "usage_error.h"
 
 namespace moka::cli {
 
@@ -56,32 +58,36 @@ class ValueReader {
 
  private:
   FeatureValue read_file(const FeatureDescription& input, std::string_view reference) const;
-  FeatureValue read_sound(const FeatureDescription& input, const std::string& path) const;
-  FeatureValue read_picture(const FeatureDescription& input, const std::string& path) const;
 
   const InputOptions& options_;
   RandomValue random_;
   std::vector<std::string>& notes_;
 };
 
-/// A number, JSON text or a comma-separated list as the value of `input`; `where` begins messages.
+/// As moka::value_of_text. Throws UsageError; `where` begins messages.
 FeatureValue value_from_text(const FeatureDescription& input, std::string_view text, const std::string& where);
 
-/// Nested lists of numbers as an array of the declared type.
-MultiArray array_from_json(const FeatureDescription& input, const nlohmann::json& lists, const std::string& where);
-
-/// As moka::image_of_array. Throws UsageError; `where` begins messages.
-Image image_of_array(const FeatureDescription& input, const io::Array& array, const std::string& where);
+/// As moka::image_of_array, for what an array file contains. Throws UsageError; `where` begins messages.
+Image image_of_array(const FeatureDescription& input, const FeatureValue& array, const std::string& where);
 
 /// As moka::array_of_numbers. Throws UsageError; `where` begins messages.
 MultiArray array_of_numbers(const FeatureDescription& input, const std::vector<double>& numbers,
                             std::optional<std::vector<int64_t>> shape, const std::string& where);
 
-/// The dimension of the shape that counts the samples of a sound: the only one that is not 1 or that may vary.
-std::optional<size_t> sample_axis(const MultiArrayConstraint& constraint);
+/// The numbers of a file, for a feature that is an array. Throws IoError for text.
+MultiArray read_numbers(const std::filesystem::path& path);
 
-/// The size that a picture of width x height is resized to.
-std::pair<int64_t, int64_t> picture_size(const ImageConstraint& constraint, int64_t width, int64_t height);
+/// Calls `read`, which reads a user's file or value by the library. An Exception becomes a UsageError where the value
+/// does not fit, and else an IoError.
+template <class Read>
+auto reading(Read read) {
+  try {
+    return read();
+  } catch (const Exception& e) {
+    if (e.kind() == ErrorKind::invalid_argument) throw UsageError(e.what());
+    throw io::IoError(e.what());
+  }
+}
 
 /// Splits "x.npz:member" and "x.npz". The extension is in lower case, without the dot.
 struct FileReference {

@@ -7,14 +7,12 @@
 #include <map>
 
 #include "arguments.h"
-#include "convert.h"
+#include "input.h"
 #include "io/file.h"
 #include "io/io_error.h"
-#include "io/npy.h"
 #include "moka/custom.h"
 #include "plugin.h"
 #include "text.h"
-#include "usage_error.h"
 
 namespace moka::cli {
 
@@ -145,12 +143,12 @@ std::map<std::string, MultiArray> parameter_values(const LoadOptions& options) {
   for (const std::string& file : options.parameters) {
     if (!is_archive(file)) continue;
     try {
-      const std::vector<io::NamedArray> arrays = io::read_npz(file);
+      const Features arrays = reading([&] { return read_npz(file); });
       if (arrays.empty()) throw UsageError(fmt::format("--parameters: {} has no arrays", file));
-      for (const io::NamedArray& a : arrays) {
-        if (a.array.type == io::ElementType::text)
-          throw UsageError(fmt::format("--parameters: {}: expected numbers in '{}', got text", file, a.name));
-        out.insert_or_assign(a.name, to_multi_array(a.array));
+      for (const auto& [name, value] : arrays) {
+        const auto* array = std::get_if<MultiArray>(&value);
+        if (!array) throw UsageError(fmt::format("--parameters: {}: expected numbers in '{}', got text", file, name));
+        out.insert_or_assign(name, *array);
       }
     } catch (const io::IoError& e) {
       throw UsageError(fmt::format("--parameters: {}", e.what()));

@@ -101,13 +101,13 @@ int predict(const PredictOptions& options, const Outputs& outputs) {
   if (!options.folder.empty()) files = write_outputs(run.outputs, inputs.batch, options.folder, outputs);
   const auto written = static_cast<int64_t>(files.size());
   if (!options.drawing.empty()) {
-    const std::vector<Drawing> drawings = drawings_of(model, options.input, inputs, run.outputs);
+    const std::vector<NumberedDrawing> drawings = drawings_of(model, options.input, inputs, run.outputs);
     if (protocol != PictureProtocol::none) {
-      for (const Drawing& drawing : drawings) print(terminal_picture(drawing.picture, protocol));
+      for (const NumberedDrawing& d : drawings) print(terminal_picture(d.drawing.image, protocol));
     } else {
       const std::vector<std::string> drawn = write_drawings(options.drawing, drawings, outputs);
       for (size_t i = 0; i < drawn.size(); ++i)
-        note("predict", fmt::format("drew {} into {}", drawings[i].what, drawn[i]));
+        note("predict", fmt::format("drew {} into {}", drawings[i].drawing.what, drawn[i]));
       files.insert(files.end(), drawn.begin(), drawn.end());
     }
   }

@@ -7,9 +7,7 @@
 #include <set>
 
 #include "answers.h"
-#include "convert.h"
-#include "io/npy.h"
-#include "usage_error.h"
+#include "input.h"
 
 namespace moka::cli {
 namespace {
@@ -33,7 +31,7 @@ std::vector<std::pair<std::string, fs::path>> files_of(const State& state, const
 
 void read_states(State& state, const std::string& folder) {
   for (const auto& [name, file] : files_of(state, folder)) {
-    const MultiArray array = to_multi_array(io::read_npy(file));
+    const MultiArray array = read_numbers(file);
     try {
       state.write(name, array);
     } catch (const Exception& e) {
@@ -46,7 +44,7 @@ std::vector<std::string> write_states(const State& state, const std::string& fol
   to.make_folder(folder);
   std::vector<std::string> files;
   for (const auto& [name, file] : files_of(state, folder)) {
-    to.write(file, FileKind::array, io::encode_npy(to_array(state.read(name))));
+    to.write(file, FileKind::array, encode_npy(state.read(name)));
     files.push_back(file.string());
   }
   return files;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "moka/files.h"
 #include "view/base64.h"
 
 namespace moka::cli {
@@ -40,8 +41,8 @@ PictureProtocol picture_protocol(const std::function<const char*(const char* nam
   return PictureProtocol::none;
 }
 
-std::string terminal_picture(const io::Picture& picture, PictureProtocol protocol) {
-  const io::Bytes png = io::encode_png(picture);
+std::string terminal_picture(const Image& picture, PictureProtocol protocol) {
+  const std::vector<std::byte> png = encode_png(picture);
   const std::string data = base64_of(png);
   if (protocol == PictureProtocol::iterm2)
     return fmt::format("\033]1337;File=inline=1;size={}:{}\a\n", png.size(), data);

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "io/picture.h"
+#include "moka/feature.h"
 
 namespace moka::cli {
 
@@ -16,6 +16,6 @@ enum class PictureProtocol { none, kitty, iterm2 };
 PictureProtocol picture_protocol(const std::function<const char*(const char* name)>& variable);
 
 /// The text that makes a terminal show the picture. Ends with a newline.
-std::string terminal_picture(const io::Picture& picture, PictureProtocol protocol);
+std::string terminal_picture(const Image& picture, PictureProtocol protocol);
 
 }  // namespace moka::cli

@@ -11,7 +11,6 @@
 #include "clock.h"
 #include "command.h"
 #include "draw/losses.h"
-#include "io/picture.h"
 #include "io/table.h"
 #include "json.h"
 #include "print.h"
@@ -291,7 +290,7 @@ int run_update(const UpdateCommandOptions& options, const Outputs& outputs) {
   std::exception_ptr failed;  // the model is written, and what it learned is worth showing
   try {
     if (!options.plot.empty())
-      outputs.write(options.plot, FileKind::picture, io::encode_png(drawn_curve(history.curve)));
+      outputs.write(options.plot, FileKind::picture, encode_png(draw_plot(plot_of(history.curve))));
   } catch (const std::exception&) {
     failed = std::current_exception();
     done.plot.clear();

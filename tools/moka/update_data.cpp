@@ -11,8 +11,6 @@
 #include "input_steps.h"
 #include "io/csv.h"
 #include "io/io_error.h"
-#include "io/npy.h"
-#include "io/sound.h"
 #include "outputs.h"
 #include "text.h"
 #include "usage_error.h"
@@ -32,7 +30,7 @@ bool is_file_of(const FeatureDescription& input, const FileReference& file) {
   static const std::set<std::string> arrays{"npy", "json", "txt"};
   if (input.type == FeatureType::image) return is_picture_file(file) || file.extension == "npy";
   if (input.type == FeatureType::string) return file.extension == "txt";
-  return arrays.contains(file.extension) || io::is_sound(file.extension);
+  return arrays.contains(file.extension) || is_sound(file.extension);
 }
 
 std::vector<fs::path> sorted_entries(const fs::path& folder) {
@@ -45,31 +43,36 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
   return out;
 }
 
-/// Row `r` of an array whose first axis counts the rows.
-io::Array row_of_array(const io::Array& all, size_t r) {
-  io::Array out{all.type, {all.shape.begin() + 1, all.shape.end()}, {}, {}};
-  const size_t count = all.count() / all.shape[0], bytes = count * io::element_size(all.type);
-  if (all.type == io::ElementType::text)
-    out.texts.assign(all.texts.begin() + static_cast<std::ptrdiff_t>(r * count),
-                     all.texts.begin() + static_cast<std::ptrdiff_t>((r + 1) * count));
-  else
-    out.bytes.assign(all.bytes.begin() + static_cast<std::ptrdiff_t>(r * bytes),
-                     all.bytes.begin() + static_cast<std::ptrdiff_t>((r + 1) * bytes));
-  return out;
+/// The length of the first axis of what an array file contains; nullopt: one number.
+std::optional<size_t> rows_of(const FeatureValue& value) {
+  if (const auto* texts = std::get_if<StringSequence>(&value)) return texts->size();
+  const auto& shape = std::get<MultiArray>(value).shape();
+  if (shape.empty()) return std::nullopt;
+  return static_cast<size_t>(shape[0]);
 }
 
-FeatureValue value_of_array_row(const FeatureDescription& input, const io::Array& row) {
+/// Row `r` of an array whose first axis counts the rows, which shares its memory.
+MultiArray row_of(const MultiArray& all, size_t r) {
+  const auto bytes = static_cast<size_t>(all.strides()[0]) * size_of(all.type());
+  MultiArray owner = all;
+  return MultiArray(static_cast<std::byte*>(owner.data()) + r * bytes, all.type(),
+                    {all.shape().begin() + 1, all.shape().end()}, {}, std::make_shared<MultiArray>(owner));
+}
+
+FeatureValue value_of_row(const FeatureDescription& input, const FeatureValue& column, size_t r) {
   const std::string where = fmt::format("input '{}'", input.name);
-  if (input.type == FeatureType::image) return image_of_array(input, row, where);
-  if (row.type == io::ElementType::text) {
-    if (input.type == FeatureType::string && row.texts.size() == 1) return row.texts[0];
+  if (const auto* texts = std::get_if<StringSequence>(&column)) {
+    if (input.type == FeatureType::string) return (*texts)[r];
     throw UsageError(fmt::format("{}: expected {}, got text", where, input.formatted_type()));
   }
-  if (input.type == FeatureType::int64 && row.type == io::ElementType::int64 && row.count() == 1)
+  const MultiArray row = row_of(std::get<MultiArray>(column), r);
+  if (input.type == FeatureType::image) return image_of_array(input, row, where);
+  if (input.type == FeatureType::int64 && row.type() == DataType::int64 && row.count() == 1)
     return row.as<int64_t>()[0];
-  const std::vector<double> numbers = row.to_doubles();
-  if (input.type == FeatureType::multi_array)
-    return array_of_numbers(input, numbers, std::vector<int64_t>(row.shape.begin(), row.shape.end()), where);
+  const MultiArray doubles = row.converted(DataType::float64);
+  const std::vector<double> numbers(std::as_const(doubles).as<double>().begin(),
+                                    std::as_const(doubles).as<double>().end());
+  if (input.type == FeatureType::multi_array) return array_of_numbers(input, numbers, row.shape(), where);
   if (numbers.size() == 1 && input.type == FeatureType::float64) return numbers[0];
   if (numbers.size() == 1 && input.type == FeatureType::int64) {
     if (std::trunc(numbers[0]) == numbers[0] && std::fabs(numbers[0]) <= 9007199254740992.0)
@@ -290,8 +293,8 @@ void UpdateData::read_steps_of(const std::string& path) {
 }
 
 void UpdateData::read_arrays(const std::string& path) {
-  const std::vector<io::NamedArray> arrays = io::read_npz(path);
-  std::vector<std::pair<const FeatureDescription*, const io::Array*>> columns;
+  const Features arrays = reading([&] { return read_npz(path); });
+  std::vector<std::pair<const FeatureDescription*, const FeatureValue*>> columns;
   std::vector<std::string> names;
   size_t count = 0;
   for (const auto& [name, array] : arrays) {
@@ -301,12 +304,12 @@ void UpdateData::read_arrays(const std::string& path) {
       notes_.push_back(fmt::format("{}: not used: '{}'", path, name));
       continue;
     }
-    if (array.shape.empty())
-      throw UsageError(fmt::format("{}: '{}': expected an axis of examples, got one number", path, name));
-    if (!columns.empty() && array.shape[0] != count)
+    const std::optional<size_t> rows = rows_of(array);
+    if (!rows) throw UsageError(fmt::format("{}: '{}': expected an axis of examples, got one number", path, name));
+    if (!columns.empty() && *rows != count)
       throw UsageError(fmt::format("{}: expected as many rows in '{}' as in '{}', got {} and {}", path, name,
-                                   columns[0].first->name, array.shape[0], count));
-    count = array.shape[0];
+                                   columns[0].first->name, *rows, count));
+    count = *rows;
     columns.emplace_back(input, &array);
   }
   if (columns.empty() || count == 0)
@@ -315,8 +318,7 @@ void UpdateData::read_arrays(const std::string& path) {
   for (size_t r = 0; r < count; r++) {
     Row row{fmt::format("{}: row {}", path, r + 1), {}, {}};
     at_place(row.place, [&] {
-      for (const auto& [input, array] : columns)
-        row.values[input->name] = value_of_array_row(*input, row_of_array(*array, r));
+      for (const auto& [input, array] : columns) row.values[input->name] = value_of_row(*input, *array, r);
     });
     add(std::move(row));
   }

@@ -6,15 +6,11 @@
 
 #include "check/python_script.h"
 #include "check/reference.h"
-#include "convert.h"
 #include "input.h"
 #include "io/file.h"
-#include "io/io_error.h"
-#include "io/npy.h"
 #include "json_text.h"
 #include "temporary_folder.h"
 #include "text.h"
-#include "usage_error.h"
 
 namespace moka::cli {
 
@@ -76,14 +72,14 @@ class PythonReference : public Reference {
     for (size_t i = 0; i < items.size(); ++i)
       for (size_t n = 0; n < inputs_.size(); ++n) {
         if (inputs_[n].optional && items[i].find(inputs_[n].name) == nullptr) continue;
-        io::write_npy(folder.path() / fmt::format("{}.{}.in.npy", i, numbers_[n]),
-                      to_array(items[i].array(inputs_[n].name)));
+        io::write_file(folder.path() / fmt::format("{}.{}.in.npy", i, numbers_[n]),
+                       encode_npy(items[i].array(inputs_[n].name)));
       }
     run_script("run", path_, folder.path());
     for (size_t i = 0; i < items.size(); ++i) {
       Features answer;
       for (size_t n = 0; n < outputs_.size(); ++n)
-        answer[outputs_[n].name] = to_multi_array(io::read_npy(folder.path() / fmt::format("{}.{}.out.npy", i, n)));
+        answer[outputs_[n].name] = read_numbers(folder.path() / fmt::format("{}.{}.out.npy", i, n));
       out.push_back(std::move(answer));
       advance(out.size());
     }

@@ -7,27 +7,47 @@
 #include <nlohmann/json.hpp>
 
 #include "check/reference.h"
-#include "convert.h"
 #include "input.h"
 #include "io/file.h"
-#include "io/npy.h"
 #include "json_text.h"
 #include "text.h"
-#include "usage_error.h"
 
 namespace moka::cli {
 namespace {
 
-using io::NamedArray;
-
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// NaN for null, which is what JSON has for it.
-nlohmann::json with_nan(nlohmann::json lists) {
-  if (lists.is_null()) return kNan;
-  if (lists.is_array())
-    for (nlohmann::json& item : lists) item = with_nan(std::move(item));
-  return lists;
+/// Puts 0 in the place of null, which is what JSON has for NaN, and adds the positions of the nulls among the numbers.
+void take_nulls(nlohmann::json& lists, int64_t& position, std::vector<int64_t>& nulls) {
+  if (lists.is_array()) {
+    for (nlohmann::json& item : lists) take_nulls(item, position, nulls);
+    return;
+  }
+  if (lists.is_null()) {
+    nulls.push_back(position);
+    lists = 0;
+  }
+  ++position;
+}
+
+/// Nested lists of numbers as an array.
+MultiArray array_from_json(const FeatureDescription& feature, nlohmann::json lists, const std::string& where) {
+  int64_t count = 0;
+  std::vector<int64_t> nulls;
+  take_nulls(lists, count, nulls);
+  auto array = std::get<MultiArray>(value_from_text(feature, lists.dump(), where));
+  for (const int64_t at : nulls) {
+    const auto i = static_cast<size_t>(at);
+    switch (array.type()) {
+      case DataType::float16: array.as<uint16_t>()[i] = 0x7e00; break;
+      case DataType::float32: array.as<float>()[i] = std::numeric_limits<float>::quiet_NaN(); break;
+      case DataType::float64: array.as<double>()[i] = kNan; break;
+      default:
+        throw UsageError(
+            fmt::format("{}: expected whole numbers of type {}, got 'nan'", where, to_string(array.type())));
+    }
+  }
+  return array;
 }
 
 /// Reads a recording.
@@ -40,16 +60,14 @@ class Saved {
     answers_.emplace_back();
   }
   /// A value that belongs to the last case: an input if the model has one of this name.
-  void add(const std::string& name, const io::Array& array) {
+  void add(const std::string& name, const FeatureValue& array) {
     if (const FeatureDescription* input = find_feature(function_.inputs, name)) {
       inputs_.back()[name] = input_value(*input, array);
-    } else if (array.type == io::ElementType::text) {
-      answers_.back()[name] = StringSequence(array.texts);
     } else if (const FeatureDescription* output = find_feature(function_.outputs, name);
-               output != nullptr && output->type == FeatureType::int64 && array.to_doubles().size() == 1) {
-      answers_.back()[name] = static_cast<int64_t>(array.to_doubles()[0]);
+               output != nullptr && output->type == FeatureType::int64 && is_one_number(array)) {
+      answers_.back()[name] = static_cast<int64_t>(std::get<MultiArray>(array).at(0));
     } else {
-      answers_.back()[name] = to_multi_array(array);
+      answers_.back()[name] = array;
     }
   }
   void add_json(const nlohmann::json& one, size_t index) {
@@ -79,6 +97,10 @@ class Saved {
   }
 
  private:
+  static bool is_one_number(const FeatureValue& value) {
+    const auto* array = std::get_if<MultiArray>(&value);
+    return array != nullptr && array->count() == 1;
+  }
   /// A recorded array may have any shape and is compared as numbers.
   static FeatureDescription loose(FeatureDescription output) {
     if (output.type != FeatureType::multi_array) return output;
@@ -91,8 +113,7 @@ class Saved {
                                   : value.is_object() && value.contains("value") ? value.at("value")
                                                                                  : value;
     const std::string where = fmt::format("{}: '{}'", path_, feature.name);
-    if (plain.is_array() && feature.type == FeatureType::multi_array)
-      return array_from_json(feature, with_nan(plain), where);
+    if (plain.is_array() && feature.type == FeatureType::multi_array) return array_from_json(feature, plain, where);
     if (feature.type == FeatureType::dictionary && plain.is_object()) return dictionary_of(feature, plain, where);
     if (plain.is_null()) return value_from_text(feature, "nan", where);
     return value_from_text(feature, plain.is_string() ? plain.get<std::string>() : plain.dump(), where);
@@ -110,13 +131,14 @@ class Saved {
       (dictionary.string_keys ? dictionary.strings[key] : dictionary.ints[parse_integer(key).value()]) = kNan;
     return value;
   }
-  FeatureValue input_value(const FeatureDescription& input, const io::Array& array) const {
+  FeatureValue input_value(const FeatureDescription& input, const FeatureValue& array) const {
     const std::string where = fmt::format("{}: input '{}'", path_, input.name);
     if (input.type == FeatureType::image) return image_of_array(input, array, where);
-    if (input.type == FeatureType::multi_array) return to_multi_array(array);
-    const auto numbers = array.to_doubles();
-    if (numbers.size() == 1 && (input.type == FeatureType::float64 || input.type == FeatureType::int64))
-      return numbers[0];
+    if (!std::holds_alternative<MultiArray>(array))
+      throw io::IoError(fmt::format("{}: expected numbers, got text", where));
+    if (input.type == FeatureType::multi_array) return array;
+    if (is_one_number(array) && (input.type == FeatureType::float64 || input.type == FeatureType::int64))
+      return std::get<MultiArray>(array).at(0);
     throw UsageError(fmt::format("{}: expected {}, got an array", where, input.formatted_type()));
   }
 
@@ -143,14 +165,14 @@ std::unique_ptr<Reference> saved_reference(const std::string& path, const Functi
     }
   } else if (ending == ".npz") {
     saved.add_case();
-    for (const NamedArray& member : io::read_npz(path)) saved.add(member.name, member.array);
+    for (const auto& [name, array] : reading([&] { return read_npz(path); })) saved.add(name, array);
   } else {
     saved.add_case();
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(path))
       if (in_lower_case(entry.path().extension().string()) == ".npy") files.push_back(entry.path());
     std::sort(files.begin(), files.end());
-    for (const auto& file : files) saved.add(file.stem().string(), io::read_npy(file));
+    for (const auto& file : files) saved.add(file.stem().string(), reading([&] { return read_npy(file); }));
   }
   return saved.finish();
 }

@@ -9,14 +9,10 @@
 
 #include "answers.h"
 #include "check/diff.h"
-#include "draw/answer.h"
-#include "draw/panels.h"
-#include "draw/sheet.h"
 #include "input.h"
 #include "io/file.h"
-#include "io/resize.h"
+#include "moka/drawing.h"
 #include "temporary_folder.h"
-#include "usage_error.h"
 #include "view/base64.h"
 
 namespace moka::cli {
@@ -26,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kMostCounted = int64_t{1} << 16;
 constexpr int64_t kMostRandom = int64_t{1} << 28;
 /// The longer side of a picture on the page.
-constexpr size_t kLongestSide = 1600;
+constexpr int64_t kLongestSide = 1600;
 
 /// A file with bytes from the page, which exists as long as this object.
 class UploadedFile {
@@ -51,7 +47,7 @@ struct Shown {
   Json operator()(const Int64Sequence& v) const { return {{"form", "list"}, {"items", v}}; }
   Json operator()(const Dictionary& v) const { return {{"form", "classes"}, {"entries", ranked(v)}}; }
   Json operator()(const Image& v) const {
-    Json json = png_json(picture_of(v));
+    Json json = png_json(converted(v, PixelFormat::rgba8));
     json["form"] = "image";
     return json;
   }
@@ -59,10 +55,10 @@ struct Shown {
     const ArrayFacts facts = facts_of(v);
     Json json = to_json(facts);
     json["form"] = "array";
-    if (const Sheet sheet = sheet_of(v, facts); sheet.shown > 0) {
-      json["maps"] = png_json(sheet.picture);
-      json["maps"]["planes"] = sheet.planes;
-      json["maps"]["shown"] = sheet.shown;
+    if (const auto maps = draw_array(v, facts)) {
+      json["maps"] = png_json(maps->image);
+      json["maps"]["planes"] = maps->planes;
+      json["maps"]["shown"] = maps->shown;
       return json;
     }
     std::vector<float> first(static_cast<size_t>(std::min(v.count(), kMostCounted)));
@@ -78,11 +74,11 @@ bool takes_image(const FunctionDescription& function, const std::string& name) {
 }
 
 /// The picture as the page shows it.
-io::Picture shrunk(io::Picture picture) {
-  const size_t side = std::max(picture.width, picture.height);
+Image shrunk(const Image& picture) {
+  const int64_t side = std::max(picture.width, picture.height);
   if (side <= kLongestSide) return picture;
-  const auto part = [&](size_t length) { return std::max<size_t>(1, length * kLongestSide / side); };
-  return io::resize(picture, part(picture.width), part(picture.height));
+  const auto part = [&](int64_t length) { return std::max<int64_t>(1, length * kLongestSide / side); };
+  return fit_image(picture, part(picture.width), part(picture.height));
 }
 
 }  // namespace
@@ -122,7 +118,7 @@ GivenInputs inputs_of(const Model& model, const Json& inputs) {
       options.inputs.push_back((name.empty() ? "@" : name + "=@") + files.back()->path().string());
       const std::string extension = parse_reference(files.back()->path().string()).extension;
       if (takes_image(model.function(), name) && extension != "npy" && extension != "npz")
-        out.picture = shrunk(io::parse_picture(*bytes, name));
+        out.picture = shrunk(reading([&] { return decode_image(*bytes, name); }));
     } else {
       options.texts.emplace_back(name, value.at("text").get<std::string>());
     }
@@ -152,9 +148,9 @@ Json answer_of(const Model& model, const Json& inputs) {
   Json out{{"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},
            {"notes", given.notes},
            {"outputs", Json::array()}};
-  if (const auto drawing = drawing_of(model.description(), model.function(), given.features, outputs,
-                                      given.picture ? &*given.picture : nullptr, io::parse_fit(InputOptions{}.fit))) {
-    out["drawing"] = png_json(drawing->picture);
+  if (const auto drawing = draw_outputs(model.description(), model.function(), given.features, outputs,
+                                        given.picture ? &*given.picture : nullptr)) {
+    out["drawing"] = png_json(drawing->image);
     out["drawing"]["what"] = drawing->what;
     out["drawing"]["found"] = drawing->found;
   }
@@ -168,8 +164,8 @@ Json answer_of(const Model& model, const Json& inputs) {
 
 Json shown_value(const FeatureValue& value) { return std::visit(Shown{}, value); }
 
-Json png_json(const io::Picture& picture) {
-  return {{"width", picture.width}, {"height", picture.height}, {"png", base64_of(io::encode_png(picture))}};
+Json png_json(const Image& image) {
+  return {{"width", image.width}, {"height", image.height}, {"png", base64_of(encode_png(image))}};
 }
 
 }  // namespace moka::cli

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "io/picture.h"
 #include "json.h"
+#include "moka/files.h"
 #include "moka/model.h"
 
 namespace moka::cli {
@@ -12,8 +12,8 @@ namespace moka::cli {
 /// The inputs of a request.
 struct GivenInputs {
   Features features;
-  std::optional<io::Picture> picture;  ///< the file of the image input, not larger than a page shows
-  Json notes = Json::array();          ///< on how files were used
+  std::optional<Image> picture;  ///< the file of the image input, not larger than a page shows
+  Json notes = Json::array();    ///< on how files were used
 };
 
 /// Inputs by name: {"text": "3.5"}, {"file": base64, "name": "street.jpg"} or {"random": true}, for an array also with
@@ -31,6 +31,6 @@ Json answer_of(const Model& model, const Json& inputs);
 Json shown_value(const FeatureValue& value);
 
 /// {"png", "width", "height"}.
-Json png_json(const io::Picture& picture);
+Json png_json(const Image& image);
 
 }  // namespace moka::cli

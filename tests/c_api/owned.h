@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "moka/moka.h"
+#include "moka/moka_files.h"
 
 /// Handles of C that free themselves.
 ///
@@ -17,6 +17,7 @@ struct FreeHandle {
   void operator()(moka_features* f) const { moka_features_free(f); }
   void operator()(moka_state* s) const { moka_state_free(s); }
   void operator()(moka_description* d) const { moka_description_free(d); }
+  void operator()(moka_picture* p) const { moka_picture_free(p); }
   void operator()(moka_compute_plan* p) const { moka_compute_plan_free(p); }
 };
 template <class T>

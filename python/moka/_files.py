@@ -13,10 +13,6 @@ import numpy as np
 
 from . import _moka
 
-#: First bytes and the ending that a file has for them.
-_KINDS = ((b"RIFF", ".wav"), (b"\x93NUMPY", ".npy"), (b"PK\x03\x04", ".npz"), (b"{", ".json"), (b"[", ".json"))
-
-
 _ENDINGS = (".wav", ".npy", ".npz", ".json", ".txt")
 
 
@@ -52,31 +48,18 @@ def contents(file: Any) -> bytes:
     return bytes(data)
 
 
-class Path:
-    """The name of a file. A temporary file exists as long as this object."""
-
-    def __init__(self, name: str, owned: Optional[Any] = None) -> None:
-        self.name = name
-        self._owned = owned
-
-
-def as_path(file: Any) -> Path:
-    """The path of a file with numbers, text or sound. An open file is copied to a temporary one, whose extension tells
-    the kind."""
-    if not hasattr(file, "read"):
-        path = path_of(file)
-        if isinstance(file, str) and not path.lower().endswith(_ENDINGS):
-            raise TypeError(f"a file of it ends with {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}")
-        if not os.path.exists(path):
-            raise _moka.NotFoundError(f"{path}: does not exist")
-        return Path(path)
-    data = contents(file)
-    ending = next((ending for start, ending in _KINDS if data.startswith(start)), None)
-    ending = ending or os.path.splitext(name_of(file))[1] or ".txt"
-    copy = tempfile.NamedTemporaryFile(prefix="moka-", suffix=ending)
-    copy.write(data)
-    copy.flush()
-    return Path(copy.name, copy)
+def as_file(file: Any) -> Tuple[str, Optional[bytes]]:
+    """The path of a file with numbers, text or sound, and None; or the name of an open file and its contents."""
+    if hasattr(file, "read"):
+        data = contents(file)
+        name = name_of(file)
+        return name if os.path.splitext(name)[1] else name + ".txt", data
+    path = path_of(file)
+    if isinstance(file, str) and not path.lower().endswith(_ENDINGS):
+        raise TypeError(f"a file of it ends with {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}")
+    if not os.path.exists(path):
+        raise _moka.NotFoundError(f"{path}: does not exist")
+    return path, None
 
 
 def read_picture(file: Union[str, bytes, "os.PathLike[str]", BinaryIO]) -> np.ndarray:

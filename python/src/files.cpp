@@ -91,9 +91,9 @@ Image to_image(nb::handle value, const FeatureDescription& f, Borrowed& borrowed
 }
 
 FeatureValue to_value_of_file(nb::handle file, const FeatureDescription& f, const Reading& reading) {
-  nb::object path;
+  nb::object opened;
   try {
-    path = nb::module_::import_("moka._files").attr("as_path")(file);
+    opened = nb::module_::import_("moka._files").attr("as_file")(file);
   } catch (nb::python_error& e) {
     raise_unfit(f, file, e);
   }
@@ -103,8 +103,12 @@ FeatureValue to_value_of_file(nb::handle file, const FeatureDescription& f, cons
   options.pad = reading.pad;
   options.pad_name = "pad=True";
   options.rate_name = "rate=HZ";
-  const std::string name = nb::cast<std::string>(nb::str(nb::object(path.attr("name"))));
-  return reading_file([&] { return read_feature(f, name, options); });
+  const auto name = nb::cast<std::string>(opened[0]);
+  if (nb::object(opened[1]).is_none()) return reading_file([&] { return read_feature(f, name, options); });
+  const nb::bytes data(opened[1]);
+  return reading_file([&] {
+    return decode_feature(f, {reinterpret_cast<const std::byte*>(data.c_str()), data.size()}, name, options);
+  });
 }
 
 void bind_values(nb::module_& m) {

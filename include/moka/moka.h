@@ -19,7 +19,8 @@
  * moka_features, moka_state and moka_update belong to one thread at a time.
  *
  * moka/plugin.h has custom layers, operations and models: a program registers its own functions with
- * moka_register_layer, moka_register_operation and moka_register_model, without a plug-in. */
+ * moka_register_layer, moka_register_operation and moka_register_model, without a plug-in. moka/moka_files.h reads
+ * images, sound and arrays from files. */
 
 #include "moka/c_core.h"
 #include "moka/c_plan.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <moka/moka.h>
+#include <moka/moka_files.h>
 #include <stdio.h>
 
 int main(void) {

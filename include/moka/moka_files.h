@@ -72,8 +72,8 @@ typedef struct moka_reading_options {
  *   numbers   .txt .json .npy
  *   texts     .json with a string; any other file as it is
  *   others    .json
- * The features own the value. `name`: NULL for the only input of a model. `options` may be NULL. MOKA_NOT_FOUND also:
- * the model has no such input. */
+ * The features own the value. `name`: of an input or a training input; NULL for a model's only input. `options` may be
+ * NULL. MOKA_NOT_FOUND also: the model has no such input. */
 MOKA_API moka_status moka_features_read_file(moka_features* features, const moka_model* model, const char* name,
                                              const char* path, const moka_reading_options* options);
 /* The same for the `size` bytes of a file, whose kind is told by the first of them, and otherwise by the end of

@@ -206,6 +206,27 @@ TEST_F(CFiles, InputsFromImagesInMemory) {
   EXPECT_NE(std::string(moka_last_error()).find("half: damaged PNG"), std::string::npos) << moka_last_error();
 }
 
+TEST_F(CFiles, ValuesOfATrainingExample) {
+  moka_model* loaded = nullptr;
+  ASSERT_EQ(moka_model_load(MOKA_TEST_GOLDEN "/update/images.mlmodel", nullptr, &loaded), MOKA_OK) << moka_last_error();
+  const Owner<moka_model> updatable(loaded);
+  ASSERT_GT(moka_model_training_input_count(loaded), moka_model_feature_count(loaded, MOKA_INPUT));
+  std::string pixels;
+  for (int i = 0; i < 36; ++i) pixels += std::to_string(i) + " ";
+  ASSERT_EQ(moka_features_read_bytes(features_.get(), loaded, "image", pixels.data(), pixels.size(), "a.txt", nullptr),
+            MOKA_OK)
+      << moka_last_error();
+  moka_array array{};
+  ASSERT_EQ(moka_features_get_array(features_.get(), "image", &array), MOKA_OK);
+  EXPECT_EQ(static_cast<const double*>(array.data)[35], 35);
+  // A prediction has no label.
+  ASSERT_EQ(moka_features_read_bytes(features_.get(), loaded, "digit", "7", 1, "b.txt", nullptr), MOKA_OK)
+      << moka_last_error();
+  const char* label = nullptr;
+  ASSERT_EQ(moka_features_get_string(features_.get(), "digit", &label), MOKA_OK);
+  EXPECT_STREQ(label, "7");
+}
+
 TEST_F(CFiles, WrongUseOfInputs) {
   const std::string path = file("x.txt", {std::byte{'1'}, std::byte{' '}, std::byte{'2'}});
   moka_features* f = features_.get();

@@ -34,10 +34,12 @@ struct MOKA_EXPORT Image {
   Image(int64_t width, int64_t height, PixelFormat format);
   /// Borrowed: `pixels` must outlive the image and every prediction that uses it.
   Image(void* pixels, int64_t width, int64_t height, PixelFormat format, int64_t row_bytes = 0);
-  /// A copy without gaps between rows. Numbers that become bytes are rounded and cut off at 0 and 255; new alpha is
-  /// 255. Throws invalid_argument (gray to color, color to gray, no pixels).
-  Image converted(PixelFormat format) const;
 };
+
+/// A copy in another format without gaps between rows, or the image itself if it has this one. Gray is 0.299 R + 0.587
+/// G + 0.114 B, dropping alpha composes over black, and new alpha is 255. Numbers of gray images stay as they are;
+/// those that become bytes are rounded, and cut off at 0 and 255. Throws invalid_argument (no pixels).
+MOKA_EXPORT Image converted(const Image& image, PixelFormat format);
 
 /// Core ML's dictionary: string or int64 keys and numeric values. Only one of the two maps is used.
 struct Dictionary {

@@ -55,10 +55,6 @@ MOKA_EXPORT Image decode_image(std::span<const std::byte> bytes, std::string_vie
                                int64_t most_pixels = kMostPixels);
 MOKA_EXPORT Image read_image(const std::filesystem::path& path, int64_t most_pixels = kMostPixels);
 
-/// A copy in another format, or the image itself if it has this one. Gray is 0.299 R + 0.587 G + 0.114 B. Dropping
-/// alpha composes over black. Floats are rounded to 0..255.
-MOKA_EXPORT Image converted(const Image& image, PixelFormat format);
-
 /// The region of an image in exactly width x height pixels (1 to 65536), in the same format. Resamples with a triangle
 /// filter whose support grows when shrinking, so that nothing aliases, with pixel centers at half coordinates and
 /// premultiplied alpha, and rounds once. Returns the image itself, which shares its pixels, when nothing changes.
@@ -75,7 +71,7 @@ MOKA_EXPORT std::pair<int64_t, int64_t> image_size(const ImageConstraint& constr
 MOKA_EXPORT Image image_value(const FeatureDescription& feature, const Image& image,
                               ImageFit fit = ImageFit::scale_fill, const ImageRegion& region = {});
 
-/// Encodes as PNG; without alpha if every pixel is opaque. Throws invalid_argument for gray_float32.
+/// Encodes as PNG; without alpha if every pixel is opaque. Throws invalid_argument for gray floats and half floats.
 MOKA_EXPORT std::vector<std::byte> encode_png(const Image& image);
 
 // ---- Sound ----

@@ -67,7 +67,7 @@ moka_status moka_features_set_array(moka_features* features, const char* name, c
 moka_status moka_features_set_image(moka_features* features, const char* name, const moka_image* image) {
   return guarded([&] {
     const moka_image& i = need(image, "image");
-    auto format = enumerator<moka::PixelFormat>(i.format, MOKA_GRAY_FLOAT16 + 1, "pixel format");
+    auto format = pixel_format_of(i.format);
     const moka::Image given =
         of_feature(name, [&] { return moka::Image(i.pixels, i.width, i.height, format, i.row_bytes); });
     if (!need(features, "features").copies) return set(features, name, given);

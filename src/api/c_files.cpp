@@ -27,8 +27,7 @@ int64_t most_pixels_of(int64_t given) {
 }
 
 moka::Image borrowed_image(const moka_image& i) {
-  return moka::Image(i.pixels, i.width, i.height,
-                     enumerator<moka::PixelFormat>(i.format, MOKA_GRAY_FLOAT32 + 1, "pixel format"), i.row_bytes);
+  return moka::Image(i.pixels, i.width, i.height, pixel_format_of(i.format), i.row_bytes);
 }
 
 /// A copy if the pixels belong to the caller, as the library returns an image itself when nothing changes.
@@ -122,7 +121,7 @@ moka_status moka_picture_convert(const moka_image* image, moka_pixel_format form
   return guarded([&] {
     need(picture, "picture");
     const moka::Image given = borrowed_image(need(image, "image"));
-    const auto to = enumerator<moka::PixelFormat>(format, MOKA_GRAY_FLOAT32 + 1, "pixel format");
+    const auto to = pixel_format_of(format);
     *picture = owned(moka::converted(given, to), *image);
   });
 }

@@ -124,6 +124,10 @@ To enumerator(int value, int count, const char* what) {
   return static_cast<To>(value);
 }
 
+inline moka::PixelFormat pixel_format_of(moka_pixel_format format) {
+  return enumerator<moka::PixelFormat>(format, MOKA_GRAY_FLOAT16 + 1, "pixel format");
+}
+
 /// The size of a struct whose first member the caller set to it: that of the struct in this version of the header or in
 /// an older one. Throws invalid_argument.
 template <class Struct>

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstring>
 
-#include "base/half.h"
-#include "base/pixels.h"
 #include "boundary/descriptions.h"
 #include "boundary/errors.h"
 #include "kernel/pixels.h"
@@ -52,60 +49,6 @@ Image::Image(void* p, int64_t w, int64_t h, PixelFormat f, int64_t stride)
     throw Exception(ErrorKind::invalid_argument,
                     cat("image: expected rows of at least ", least, " bytes, got ", row_bytes));
   pixels = std::shared_ptr<uint8_t>(std::shared_ptr<uint8_t>(), static_cast<uint8_t*>(p));
-}
-
-namespace {
-
-float gray_at(const uint8_t* pixel, PixelFormat format) {
-  if (format == PixelFormat::gray8) return *pixel;
-  uint16_t bits = 0;
-  float number = 0;
-  if (format == PixelFormat::gray_float32)
-    std::memcpy(&number, pixel, sizeof number);
-  else
-    std::memcpy(&bits, pixel, sizeof bits);
-  return format == PixelFormat::gray_float32 ? number : half::to_float(bits);
-}
-
-void set_gray(uint8_t* pixel, PixelFormat format, float number) {
-  const uint16_t bits = half::from_float(number);
-  if (format == PixelFormat::gray8)
-    float_to_byte(&number, pixel, 1);
-  else if (format == PixelFormat::gray_float32)
-    std::memcpy(pixel, &number, sizeof number);
-  else
-    std::memcpy(pixel, &bits, sizeof bits);
-}
-
-}  // namespace
-
-Image Image::converted(PixelFormat to) const {
-  const auto is_gray = [](PixelFormat f) { return kernel::is_gray(static_cast<kernel::PixelFormat>(f)); };
-  if (pixels == nullptr || is_gray(format) != is_gray(to))
-    throw Exception(ErrorKind::invalid_argument,
-                    pixels == nullptr ? "image: expected pixels, got none"
-                                      : "image: gray pictures stay gray, and pictures with colors have them");
-  Image out(width, height, to);
-  const auto from_step = static_cast<int64_t>(bytes_per_pixel(format)),
-             step = static_cast<int64_t>(bytes_per_pixel(to));
-  const bool swaps = (format == PixelFormat::bgra8) != (to == PixelFormat::bgra8);
-  for (int64_t y = 0; y < height; y++) {
-    const uint8_t* from = pixels.get() + y * row_bytes;
-    uint8_t* p = out.pixels.get() + y * out.row_bytes;
-    if (format == to) {
-      std::memcpy(p, from, static_cast<size_t>(out.row_bytes));
-      continue;
-    }
-    for (int64_t x = 0; x < width; x++, from += from_step, p += step) {
-      if (is_gray(to)) {
-        set_gray(p, to, gray_at(from, format));
-        continue;
-      }
-      for (int c = 0; c < 3; c++) p[c] = from[swaps ? 2 - c : c];
-      if (step == 4) p[3] = from_step == 4 ? from[3] : 255;
-    }
-  }
-  return out;
 }
 
 std::string describe(const FeatureValue& value) {

@@ -45,7 +45,7 @@ std::vector<std::string> keys_of(const FeatureValue& value) {
 }
 
 Numbers numbers_of_image(const Image& image) {
-  if (image.format == PixelFormat::gray_float16) return numbers_of_image(image.converted(PixelFormat::gray_float32));
+  if (image.format == PixelFormat::gray_float16) return numbers_of_image(converted(image, PixelFormat::gray_float32));
   Numbers out;
   const auto row = [&](int64_t y) { return image.pixels.get() + y * image.row_bytes; };
   if (image.format == PixelFormat::gray_float32) {

@@ -28,7 +28,7 @@ Status write_image(const import::FeatureDescription& f, const Image& image, cons
       f.image.color == import::ColorSpace::grayscale || f.image.color == import::ColorSpace::grayscale_float16;
   const int64_t channels = gray ? 1 : 3, pixels = image.width * image.height;
   const bool gray_given = kernel::is_gray(static_cast<kernel::PixelFormat>(image.format));
-  if (image.format == PixelFormat::gray_float16) return write_image(f, image.converted(PixelFormat::gray_float32), to);
+  if (image.format == PixelFormat::gray_float16) return write_image(f, converted(image, PixelFormat::gray_float32), to);
   if (gray != gray_given || to.count() != channels * pixels || to.shape.rank() < 2 ||
       to.shape[to.shape.rank() - 1] != image.width)
     return fail(ErrorCode::data, "output '", f.name, "': expected ", boundary::to_public(f).formatted_type(), ", got ",

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "drawing/preview.h"
+#include "drawing/box.h"
+#include "moka/description.h"
+#include "moka/feature.h"
 
 namespace moka::drawing {
 

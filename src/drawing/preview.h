@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "drawing/box.h"
 #include "drawing/canvas.h"
 #include "moka/description.h"
 #include "moka/feature.h"
@@ -18,14 +19,6 @@ namespace moka::drawing {
 struct ClassScore {
   std::string label;
   double probability = 0;
-};
-
-/// Fractions of the model's image, from the top left corner.
-struct Box {
-  double left = 0, top = 0, right = 0, bottom = 0;
-  size_t index = 0;   ///< of the class
-  std::string label;  ///< the class's index if it has no name
-  double confidence = 0;
 };
 
 struct KeyPoint {

@@ -18,52 +18,6 @@ bool starts_with(std::span<const std::byte> bytes, std::string_view magic, size_
   return text_of(bytes).substr(at, magic.size()) == magic;
 }
 
-uint8_t over_black(int value, int alpha) { return static_cast<uint8_t>((value * alpha + 127) / 255); }
-
-uint8_t luma(const uint8_t* rgb) {
-  return static_cast<uint8_t>((299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2] + 500) / 1000);
-}
-
-/// A pixel as red, green, blue and alpha.
-void take_pixel(const uint8_t* from, PixelFormat format, uint8_t* rgba) {
-  rgba[3] = 255;
-  switch (format) {
-    case PixelFormat::gray8: std::fill_n(rgba, 3, from[0]); break;
-    case PixelFormat::rgb8: std::copy_n(from, 3, rgba); break;
-    case PixelFormat::rgba8: std::copy_n(from, 4, rgba); break;
-    case PixelFormat::bgra8:
-      for (int c = 0; c < 4; ++c) rgba[c] = from[c == 3 ? 3 : 2 - c];
-      break;
-    case PixelFormat::gray_float32: {
-      float value;
-      std::memcpy(&value, from, sizeof value);
-      float_to_byte(&value, rgba, 1);
-      rgba[1] = rgba[2] = rgba[0];
-      break;
-    }
-  }
-}
-
-void put_pixel(uint8_t* rgba, PixelFormat format, uint8_t* to) {
-  if (format == PixelFormat::rgba8) {
-    std::copy_n(rgba, 4, to);
-    return;
-  }
-  if (format == PixelFormat::bgra8) {
-    for (int c = 0; c < 4; ++c) to[c == 3 ? 3 : 2 - c] = rgba[c];
-    return;
-  }
-  for (int c = 0; c < 3; ++c) rgba[c] = over_black(rgba[c], rgba[3]);
-  if (format == PixelFormat::rgb8) {
-    std::copy_n(rgba, 3, to);
-  } else if (format == PixelFormat::gray8) {
-    *to = luma(rgba);
-  } else {
-    const float value = luma(rgba);
-    std::memcpy(to, &value, sizeof value);
-  }
-}
-
 }  // namespace
 
 void require_pixels(const Image& image) {
@@ -133,23 +87,6 @@ Image decode_image(std::span<const std::byte> bytes, std::string_view name, int6
 
 Image read_image(const std::filesystem::path& path, int64_t most_pixels) {
   return decode_image(files::read_file(path), path.string(), most_pixels);
-}
-
-Image converted(const Image& image, PixelFormat format) {
-  files::require_pixels(image);
-  if (image.format == format) return image;
-  Image result(image.width, image.height, format);
-  const size_t from_size = bytes_per_pixel(image.format), to_size = bytes_per_pixel(format);
-  for (int64_t y = 0; y < image.height; ++y) {
-    const uint8_t* from = files::row_of(image, y);
-    uint8_t* to = files::row_of(result, y);
-    for (int64_t x = 0; x < image.width; ++x, from += from_size, to += to_size) {
-      uint8_t rgba[4];
-      files::take_pixel(from, image.format, rgba);
-      files::put_pixel(rgba, format, to);
-    }
-  }
-  return result;
 }
 
 }  // namespace moka

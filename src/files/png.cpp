@@ -113,7 +113,7 @@ bool is_opaque(const Image& image) {
 
 std::vector<std::byte> encode_png(const Image& given) {
   files::require_pixels(given);
-  if (given.format == PixelFormat::gray_float32)
+  if (given.format == PixelFormat::gray_float32 || given.format == PixelFormat::gray_float16)
     files::refuse(ErrorKind::invalid_argument, "png: expected an image of 8 bits a channel, got one of floats");
   const bool gray = given.format == PixelFormat::gray8, opaque = files::is_opaque(given);
   const Image image = converted(given, gray ? PixelFormat::gray8 : opaque ? PixelFormat::rgb8 : PixelFormat::rgba8);

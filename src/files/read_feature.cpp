@@ -231,9 +231,9 @@ Image image_value(const FeatureDescription& feature, const Image& image, ImageFi
   if (width < 1 || height < 1 || width > kLongest || height > kLongest)
     refuse(ErrorKind::invalid_argument, "expected a size the model says, got ", width, " x ", height);
   const bool half = feature.image.color == ColorSpace::grayscale_float16;
-  const bool floats = half && image.format == PixelFormat::gray_float32;
+  const bool floats = half && (image.format == PixelFormat::gray_float32 || image.format == PixelFormat::gray_float16);
   const bool gray = half || feature.image.color == ColorSpace::grayscale;
-  return converted(fit_image(image, width, height, fit, region), floats ? PixelFormat::gray_float32
+  return converted(fit_image(image, width, height, fit, region), floats ? image.format
                                                                  : gray ? PixelFormat::gray8
                                                                         : PixelFormat::rgb8);
 }

@@ -184,6 +184,8 @@ Image fit_image(const Image& image, int64_t width, int64_t height, ImageFit fit,
   files::require_pixels(image);
   const files::Placement placement = files::place(image.width, image.height, width, height, fit, region);
   if (width == image.width && height == image.height && region == ImageRegion{}) return image;
+  if (image.format == PixelFormat::gray_float16)
+    return converted(fit_image(converted(image, PixelFormat::gray_float32), width, height, fit, region), image.format);
   Image result = files::black(width, height, image.format);
   files::draw(image, result, placement);
   return result;

@@ -52,7 +52,7 @@ double share_of(const Image& value, const Image& reference) {
   if (value.width != reference.width || value.height != reference.height || value.format != reference.format)
     return kInfinite;
   if (value.format == PixelFormat::gray_float16)
-    return share_of(value.converted(PixelFormat::gray_float32), reference.converted(PixelFormat::gray_float32));
+    return share_of(converted(value, PixelFormat::gray_float32), converted(reference, PixelFormat::gray_float32));
   const size_t pixel = bytes_per_pixel(value.format);
   const bool floats = value.format == PixelFormat::gray_float32;
   Sums sums;

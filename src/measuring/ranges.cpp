@@ -32,7 +32,7 @@ class Ranges {
 
  private:
   void add(std::string_view name, const Image& image) {
-    if (image.format == PixelFormat::gray_float16) return add(name, image.converted(PixelFormat::gray_float32));
+    if (image.format == PixelFormat::gray_float16) return add(name, converted(image, PixelFormat::gray_float32));
     const size_t pixel = bytes_per_pixel(image.format);
     const bool floats = image.format == PixelFormat::gray_float32;
     std::vector<uint8_t> colors;

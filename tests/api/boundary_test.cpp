@@ -55,7 +55,7 @@ TEST(Boundary, GreyPicturesOfBytesAndFloats) {
   const Model m = boundary("image_grayscale_float16");
   const Image fine = std::get<Image>(m.predict({{"x", floats}}).at("y"));
   ASSERT_EQ(fine.format, PixelFormat::gray_float16);
-  const Image wide = fine.converted(PixelFormat::gray_float32);
+  const Image wide = converted(fine, PixelFormat::gray_float32);
   for (int64_t i = 0; i < 6; i++) EXPECT_EQ(at(wide, i), (static_cast<float>(i) * 0.25f - 1) / 2);
   // The caller may ask for floats, with gaps between the rows.
   std::vector<float> room(2 * 5, 9);

@@ -26,7 +26,7 @@ FeatureValue in_graph(const FeatureValue& value, const FeatureDescription& descr
   const auto* image = std::get_if<Image>(&value);
   if (image == nullptr) return value;
   if (image->format == PixelFormat::gray_float16)
-    return in_graph(image->converted(PixelFormat::gray_float32), described);
+    return in_graph(converted(*image, PixelFormat::gray_float32), described);
   const bool is_float = image->format == PixelFormat::gray_float32,
              gray = is_float || image->format == PixelFormat::gray8;
   const int64_t channels = gray ? 1 : 3, stride = static_cast<int64_t>(bytes_per_pixel(image->format));

@@ -88,7 +88,7 @@ TEST(Output, WritesEveryKind) {
 TEST(Convert, FloatsOfAnImageShareItsMemory) {
   Image image(2, 1, PixelFormat::gray_float32);
   reinterpret_cast<float*>(image.pixels.get())[1] = 0.5F;
-  const MultiArray floats = floats_of(image);
+  const MultiArray floats = numbers_of(image);
   EXPECT_EQ(floats.shape(), (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(floats.at(1), 0.5);
   EXPECT_EQ(floats.data(), image.pixels.get());

@@ -165,18 +165,23 @@ TEST(Images, AreConverted) {
   Image bytes(2, 1, PixelFormat::gray8);
   bytes.pixels.get()[0] = 3;
   bytes.pixels.get()[1] = 200;
-  const Image halves = bytes.converted(PixelFormat::gray_float16);
+  const Image halves = converted(bytes, PixelFormat::gray_float16);
   const auto* h = reinterpret_cast<const uint16_t*>(halves.pixels.get());
   EXPECT_EQ(h[0], bits(3));
   EXPECT_EQ(h[1], bits(200));
-  const Image back = halves.converted(PixelFormat::gray8);
-  EXPECT_EQ(back.pixels.get()[1], 200);
+  EXPECT_EQ(converted(halves, PixelFormat::gray8).pixels.get()[1], 200);
+  EXPECT_EQ(converted(halves, PixelFormat::rgb8).pixels.get()[5], 200);
+  Image small(1, 1, PixelFormat::gray_float32);  // numbers stay numbers
+  *reinterpret_cast<float*>(small.pixels.get()) = -0.375f;
+  const Image half = converted(small, PixelFormat::gray_float16);
+  EXPECT_EQ(*reinterpret_cast<uint16_t*>(half.pixels.get()), bits(-0.375f));
   Image red(1, 1, PixelFormat::rgb8);
   red.pixels.get()[0] = 250;
-  const Image bgra = red.converted(PixelFormat::bgra8);
+  const Image bgra = converted(red, PixelFormat::bgra8);
   EXPECT_EQ((std::vector<int>(bgra.pixels.get(), bgra.pixels.get() + 4)), (std::vector<int>{0, 0, 250, 255}));
-  expect_error(ErrorKind::invalid_argument, {"gray"}, [&] { red.converted(PixelFormat::gray_float16); });
-  expect_error(ErrorKind::invalid_argument, {"pixels"}, [] { Image().converted(PixelFormat::rgba8); });
+  const Image gray = converted(red, PixelFormat::gray_float16);  // 0.299 of 250, rounded
+  EXPECT_EQ(*reinterpret_cast<const uint16_t*>(gray.pixels.get()), bits(75));
+  expect_error(ErrorKind::invalid_argument, {"pixels"}, [] { converted(Image(), PixelFormat::rgba8); });
 }
 
 }  // namespace moka::test

@@ -24,8 +24,8 @@ fs::path write_value(const FeatureValue& value, const fs::path& stem, const Outp
     return with(".npy");
   }
   if (const auto* image = std::get_if<Image>(&value)) {
-    if (image->format == PixelFormat::gray_float32) {
-      to.write(with(".npy"), FileKind::array, encode_npy(floats_of(*image)));
+    if (image->format == PixelFormat::gray_float32 || image->format == PixelFormat::gray_float16) {
+      to.write(with(".npy"), FileKind::array, encode_npy(numbers_of(*image)));
       return with(".npy");
     }
     to.write(with(".png"), FileKind::picture, encode_png(*image));

@@ -6,9 +6,10 @@
 
 namespace moka::cli {
 
-MultiArray floats_of(const Image& image) {
-  return MultiArray(image.pixels.get(), DataType::float32, {image.height, image.width},
-                    {image.row_bytes / static_cast<int64_t>(sizeof(float)), 1}, image.pixels);
+MultiArray numbers_of(const Image& image) {
+  const DataType type = image.format == PixelFormat::gray_float16 ? DataType::float16 : DataType::float32;
+  return MultiArray(image.pixels.get(), type, {image.height, image.width},
+                    {image.row_bytes / static_cast<int64_t>(size_of(type)), 1}, image.pixels);
 }
 
 double shortest(double value, DataType type) {

@@ -460,6 +460,9 @@ MOKA_API moka_status moka_model_predict_async(const moka_model* model, const mok
  * failure names the row, which counts from 0. */
 MOKA_API moka_status moka_model_predict_rows(const moka_model* model, const moka_features* columns,
                                              moka_features* outputs);
+/* The same with options, which may be NULL and apply to all rows. Rows that share a state run one after another. */
+MOKA_API moka_status moka_model_predict_rows_with(const moka_model* model, const moka_features* columns,
+                                                  moka_features* outputs, const moka_prediction_options* options);
 
 /* Records what the process does with models until moka_trace_stop, for Perfetto (docs/seeing.md). One at a time. "%p"
  * in `path` stands for the number of the process. A trace at `path` is replaced, and nothing else. MOKA_IO,

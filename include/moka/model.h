@@ -296,8 +296,9 @@ class MOKA_EXPORT Model {
   /// Optional inputs may be absent. Returns columns of the same form; a classifier's probabilities are a matrix of
   /// doubles whose columns follow the description's class labels. Each row gives the result of predict. Classic models
   /// compute many rows at once, other models predict the rows as predict_batch does. Throws what predict throws, naming
-  /// the row, and invalid_argument when columns differ in their number of rows.
-  Features predict_rows(const Features& columns) const;
+  /// the row, and invalid_argument when columns differ in their number of rows. `options` apply to all rows; a stop
+  /// ends the table. Rows that share a state run one after another.
+  Features predict_rows(const Features& columns, const PredictionOptions& options = {}) const;
 
   /// Like moka::random_inputs, with shapes that this model can run: when the default shapes contradict the model, it
   /// looks for other shapes that the description allows, once for each model. Throws what predict throws for the

@@ -162,13 +162,24 @@ class Predictor:
         _log.predicted(started)
         return result
 
-    def predict_rows(self, table: Any) -> Dict[str, Any]:
+    def predict_rows(
+        self,
+        table: Any,
+        *,
+        outputs: Optional[Sequence[str]] = None,
+        state: Optional[State] = None,
+        timeout: Optional[float] = None,
+        cancellation: Optional[Cancellation] = None,
+    ) -> Dict[str, Any]:
         """Predicts every row of a table. Releases the interpreter lock while it computes.
 
         table: a pandas or Arrow table or a mapping, with a column for each input by name; optional inputs may be
         missing. Columns are arrays whose first axis counts the rows, or lists of strings. Or a 2-D array, whose columns
         are the model's single array or its numbers in order. Row-major arrays of the model's own element type, which
         is float64 for most classic models, are used without a copy.
+
+        outputs: names of the wanted columns. state: of stateful models, whose rows then run one after another. timeout,
+        cancellation: as in predict, for the whole table.
 
         Returns a dict of columns: arrays of shape (rows,) or (rows, ...), lists of strings, and for the probabilities
         of a classifier an array of shape (rows, classes) in the order of class_labels. The results are those of predict
@@ -181,7 +192,11 @@ class Predictor:
             columns = as_inputs(table)
         if not isinstance(columns, dict):
             raise TypeError(f"table: expected columns by name or a 2-D array, got {type(table).__name__}")
-        result = self._core.predict_rows(columns)
+        limits = None if timeout is None and cancellation is None else limits_of(timeout, cancellation)
+        names, backings = _wanted(outputs)
+        if backings is not None:
+            raise TypeError("outputs: expected names of columns, got a dict")
+        result = self._core.predict_rows(columns, state, names, limits)
         _log.predicted(started)
         return result
 

@@ -120,13 +120,16 @@ nb::typed<nb::list, Dict> predict_batch(const Model& model, const List& items, S
   return results;
 }
 
-Dict predict_rows(const Model& model, const Dict& columns) {
+Dict predict_rows(const Model& model, const Dict& columns, State* state, std::vector<std::string> wanted,
+                  const Limits* limits) {
   Borrowed borrowed;
   Features out;
   const Features in = to_columns(columns, model.function().inputs, borrowed);
+  PredictionOptions options{state, std::move(wanted)};
+  if (limits != nullptr) limits->set(options);
   {
     const Unlocked unlocked;
-    out = model.predict_rows(in);
+    out = model.predict_rows(in, options);
   }
   return to_dict(out, nb::handle());
 }
@@ -330,7 +333,9 @@ void bind_model(nb::module_& m) {
       .def("predict_batch", &predict_batch, nb::arg("inputs"), nb::arg("state").none() = nb::none(),
            nb::arg("wanted") = std::vector<std::string>(), nb::arg("reading").none() = nb::none(),
            nb::arg("limits").none() = nb::none(), nb::call_guard<Call>())
-      .def("predict_rows", &predict_rows, nb::arg("columns"), nb::call_guard<Call>())
+      .def("predict_rows", &predict_rows, nb::arg("columns"), nb::arg("state").none() = nb::none(),
+           nb::arg("wanted") = std::vector<std::string>(), nb::arg("limits").none() = nb::none(),
+           nb::call_guard<Call>())
       .def_prop_ro("parameters", &Model::parameters)
       .def(
           "parameter", [](const Model& model, const std::string& name) { return to_numpy(model.parameter(name)); },

@@ -94,12 +94,17 @@ moka_status moka_model_predict_async(const moka_model* model, const moka_feature
 }
 
 moka_status moka_model_predict_rows(const moka_model* model, const moka_features* columns, moka_features* outputs) {
+  return moka_model_predict_rows_with(model, columns, outputs, nullptr);
+}
+
+moka_status moka_model_predict_rows_with(const moka_model* model, const moka_features* columns, moka_features* outputs,
+                                         const moka_prediction_options* options) {
   return guarded([&] {
     const moka_model& m = need(model, "model");
     const moka_features& in = need(columns, "columns");
     moka_features& out = need(outputs, "outputs");
     if (&in == &out) wrong("columns and outputs: expected different handles");
-    moka::Features results = m.model.predict_rows(in.values);
+    moka::Features results = m.model.predict_rows(in.values, prediction_options_of(options));
     out.views.clear();
     out.values = std::move(results);
   });

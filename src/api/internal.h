@@ -254,6 +254,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl : api::LoadedModel {
   trace::ModelId traced() const;
   /// Warns once, after a prediction, of what the passes changed beyond rounding.
   void tell_changes() const;
+  /// Error invalid_argument: a name that no output has.
+  Status check_outputs(const std::vector<std::string>& names) const;
   /// The one for inputs with these leading dimensions and sizes (of `sized`), and these outputs.
   Result<std::shared_ptr<const runtime::Model>> model_for(const api::Leading& leading,
                                                           const std::vector<std::string>& outputs,

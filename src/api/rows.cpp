@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "api/internal.h"
+#include "base/stop.h"
+#include "base/watch.h"
 #include "kernel/parallel.h"
 #include "kernel/thread_pool.h"
 #include "tables/columns.h"
@@ -21,7 +23,12 @@ Result<std::shared_ptr<const runtime::Model>> Model::Impl::rows_model() const {
   });
 }
 
-Features Model::predict_rows(const Features& columns) const {
+Features Model::predict_rows(const Features& columns, const PredictionOptions& options) const {
+  const Stop stop(options.stop, options.deadline);
+  api::unwrap(stop.check());
+  api::unwrap(impl_->check_outputs(options.outputs));
+  const Watch watch(stop);
+  const Watch::Scope watched(stop.is_possible() ? &watch : nullptr);  // for the plan of tiles
   const trace::ModelId traced = trace::is_on() ? impl_->traced() : 0;
   const trace::Use use(traced);
   const trace::Span span(trace::Lane::activity, "predict rows");
@@ -30,6 +37,10 @@ Features Model::predict_rows(const Features& columns) const {
   for (const auto& [name, column] : columns)
     if (std::none_of(f.inputs.begin(), f.inputs.end(), [&n = name](const auto& x) { return x.name == n; }))
       throw Exception(ErrorKind::invalid_argument, cat("column '", name, "': not an input of the model"));
+  const auto is_wanted = [&](const std::string& name) {
+    const auto& names = options.outputs;
+    return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+  };
   Features out;
   if (const auto takes_rows = impl_->rows_model(); takes_rows.ok()) {
     const int threads = std::max(1, impl_->model->plan_options().threads);
@@ -42,20 +53,25 @@ Features Model::predict_rows(const Features& columns) const {
       kernel::place_workers(impl_->configuration.processors);
       kernel::parallel_for(threads, tiles.count(), [&](int64_t i, int) {
         const trace::Use of(traced);
-        results[static_cast<size_t>(i)] = tiles.run(i, outputs, remarks[static_cast<size_t>(i)]);
+        results[static_cast<size_t>(i)] = tiles.run(i, outputs, remarks[static_cast<size_t>(i)], stop);
       });
       for (const auto& some : remarks)
-        for (const std::string& remark : some) api::warn(remark);
+        for (const std::string& remark : some) {
+          api::warn(remark);
+          if (options.remarks != nullptr) options.remarks->push_back(remark);
+        }
+      api::unwrap(stop.check());
       const auto failed = std::find_if(results.begin(), results.end(), [](const Status& s) { return !s.ok(); });
       if (failed == results.end()) {
-        for (size_t i = 0; i < outputs.size(); i++) out[f.outputs[i].name] = std::move(outputs[i]);
+        for (size_t i = 0; i < outputs.size(); i++)
+          if (is_wanted(f.outputs[i].name)) out[f.outputs[i].name] = std::move(outputs[i]);
         return out;
       }
       // A row of the tile failed. Predicting the rows one by one finds it.
       const int64_t tile = failed - results.begin();
       for (int64_t r = tiles.first_row(tile); r < std::min(rows, tiles.first_row(tile + 1)); r++) {
         Features ignored;
-        Status status = impl_->predict(tables::row_of(f, columns, r), ignored, {}, nullptr, nullptr);
+        Status status = impl_->predict(tables::row_of(f, columns, r), ignored, options, nullptr, nullptr);
         if (!status.ok()) api::raise(std::move(status).error().in(cat("row ", r)));
       }
       api::raise(failed->error());
@@ -63,17 +79,18 @@ Features Model::predict_rows(const Features& columns) const {
   }
   const std::vector<FeatureValue> labels = tables::labels_of(impl_->model->description());
   std::vector<tables::Column> collected;
-  for (const auto& x : f.outputs) collected.emplace_back(x.name, rows, labels);
+  for (const auto& x : f.outputs)
+    if (is_wanted(x.name)) collected.emplace_back(x.name, rows, labels);
   constexpr int64_t kAtOnce = 256;
   for (int64_t first = 0; first < rows; first += kAtOnce) {
     std::vector<Features> some;
     for (int64_t r = first; r < std::min(rows, first + kAtOnce); r++) some.push_back(tables::row_of(f, columns, r));
-    const std::vector<Features> results = impl_->predict_batch(some, {}, "row", static_cast<size_t>(first));
+    const std::vector<Features> results = impl_->predict_batch(some, options, "row", static_cast<size_t>(first));
     for (size_t i = 0; i < results.size(); i++)
-      for (size_t k = 0; k < collected.size(); k++)
-        api::unwrap(collected[k].set(first + static_cast<int64_t>(i), results[i].at(f.outputs[k].name)));
+      for (tables::Column& column : collected)
+        api::unwrap(column.set(first + static_cast<int64_t>(i), results[i].at(column.name())));
   }
-  for (size_t k = 0; k < collected.size(); k++) out[f.outputs[k].name] = collected[k].take();
+  for (tables::Column& column : collected) out[column.name()] = column.take();
   return out;
 }
 

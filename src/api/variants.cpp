@@ -32,6 +32,17 @@ api::Variants::Made api::Variants::get(const Key& key, const std::function<Made(
   return fail(e.code(), e.to_string());
 }
 
+Status Model::Impl::check_outputs(const std::vector<std::string>& names) const {
+  const auto& described = model->function().outputs;
+  for (const std::string& name : names) {
+    if (std::any_of(described.begin(), described.end(), [&](const auto& f) { return f.name == name; })) continue;
+    std::string all;
+    for (const auto& f : described) all += cat(all.empty() ? "'" : ", '", f.name, "'");
+    return fail(ErrorCode::invalid_argument, "output '", name, "': not an output of the model; expected ", all);
+  }
+  return {};
+}
+
 Result<std::shared_ptr<const runtime::Model>> Model::Impl::model_for(const api::Leading& leading,
                                                                      const std::vector<std::string>& outputs,
                                                                      const api::Variants::Sizes& sizes) const {
@@ -40,13 +51,8 @@ Result<std::shared_ptr<const runtime::Model>> Model::Impl::model_for(const api::
       std::all_of(sizes.begin(), sizes.end(), [&](const auto& s) { return sized.at(s.first).size == s.second; });
   const bool own = !batches && sequences == sequences_only && is_default;
   if (own && outputs.empty()) return model;
+  MOKA_TRY(check_outputs(outputs));
   const auto& described = model->function().outputs;
-  for (const std::string& name : outputs) {
-    if (std::any_of(described.begin(), described.end(), [&](const auto& f) { return f.name == name; })) continue;
-    std::string all;
-    for (const auto& f : described) all += cat(all.empty() ? "'" : ", '", f.name, "'");
-    return fail(ErrorCode::invalid_argument, "output '", name, "': not an output of the model; expected ", all);
-  }
   api::Variants::Key key{sequences, batches, false, {}, sizes};
   for (const auto& f : described)
     if (std::find(outputs.begin(), outputs.end(), f.name) != outputs.end()) key.outputs.push_back(f.name);

@@ -27,6 +27,7 @@ class Column {
   Column(std::string name, int64_t rows, const std::vector<FeatureValue>& labels)
       : name_(std::move(name)), rows_(rows), labels_(labels) {}
 
+  const std::string& name() const { return name_; }
   /// Row 0 comes first and decides what the column holds. Error unsupported: the value does not fit it.
   Status set(int64_t r, const FeatureValue& value);
   FeatureValue take() { return std::move(column_); }

@@ -124,7 +124,9 @@ Status Tiles::set_up() {
   return {};
 }
 
-Status Tiles::run(int64_t i, std::vector<FeatureValue>& outputs, std::vector<std::string>& remarks) const {
+Status Tiles::run(int64_t i, std::vector<FeatureValue>& outputs, std::vector<std::string>& remarks,
+                  const Stop& stop) const {
+  MOKA_TRY(stop.check());
   const int64_t first = first_row(i), from = std::min(first, rows_ - tile_);
   std::vector<runtime::InputValue> values;
   for (size_t k = 0; k < inputs_.size(); k++) {
@@ -132,7 +134,8 @@ Status Tiles::run(int64_t i, std::vector<FeatureValue>& outputs, std::vector<std
     values.push_back(x.column == nullptr ? boundary::default_value(*x.feature, types_[k])
                                          : MOKA_TRY(rows_of(*x.feature, types_[k], *x.column, from, x.shape)));
   }
-  runtime::Prediction done = model_.predict({.types = types_, .inputs = values, .is_recorded = trace::is_on()});
+  runtime::Prediction done = model_.predict(
+      {.types = types_, .inputs = values, .is_recorded = trace::is_on(), .stop = stop.is_possible() ? &stop : nullptr});
   if (done.is_planned()) remarks.insert(remarks.end(), done.remarks().begin(), done.remarks().end());
   MOKA_TRY(done.take_status());
   const trace::Span span(trace::Lane::data, [] {

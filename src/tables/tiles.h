@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "import/description.h"
 #include "moka/feature.h"
 #include "runtime/model.h"
@@ -23,8 +24,8 @@ class Tiles {
   int64_t count() const { return (rows_ + tile_ - 1) / tile_; }
   int64_t first_row(int64_t tile) const { return tile * tile_; }
   /// The last tile begins earlier so that it has as many rows as the others. Adds what deviated from the plan to
-  /// `remarks`.
-  Status run(int64_t i, std::vector<FeatureValue>& outputs, std::vector<std::string>& remarks) const;
+  /// `remarks`. Errors: also those of the stop.
+  Status run(int64_t i, std::vector<FeatureValue>& outputs, std::vector<std::string>& remarks, const Stop& stop) const;
   /// Memory for the outputs of the whole table. Error unsupported: an output has no rows.
   Result<std::vector<FeatureValue>> new_outputs() const;
 

@@ -243,4 +243,53 @@ TEST(Table, OtherModelsPredictRowByRow) {
 }
 
 }  // namespace
+/// The tree computes tiles of rows, the program predicts row by row.
+TEST(RowsOptions, ChooseOutputsAndStop) {
+  const Model tree = Model::load(MOKA_GOLDEN "/classic/decision_tree_classifier.mlmodel");
+  const Model network = Model::from_mil(program("tensor<fp32, [4]> input", R"(
+    tensor<fp32, [4]> y = exp(x = input)[name = string("y")];
+    tensor<fp32, [4]> z = abs(x = input)[name = string("z")];)",
+                                                "y, z"));
+  for (const Model* m : {&tree, &network}) {
+    const MultiArray input = counted({500, 4});
+    const std::string wanted = m->function().outputs[1].name;
+    PredictionOptions options;
+    options.outputs = {wanted};
+    const Features some = m->predict_rows({{"input", input}}, options), all = m->predict_rows({{"input", input}});
+    ASSERT_EQ(some.size(), 1u);
+    EXPECT_EQ(all.size(), m->function().outputs.size());
+    EXPECT_EQ(values(some.array(wanted)), values(all.array(wanted)));
+    options.outputs = {"nothing"};
+    expect_error(ErrorKind::invalid_argument, {"'nothing'"}, [&] { m->predict_rows({{"input", input}}, options); });
+
+    PredictionOptions stopped;
+    std::stop_source source;
+    stopped.stop = source.get_token();
+    EXPECT_EQ(m->predict_rows({{"input", input}}, stopped).size(), all.size());
+    source.request_stop();
+    expect_error(ErrorKind::cancelled, {}, [&] { m->predict_rows({{"input", input}}, stopped); });
+    PredictionOptions late;
+    late.deadline = std::chrono::steady_clock::now() - std::chrono::seconds(1);
+    expect_error(ErrorKind::deadline_exceeded, {}, [&] { m->predict_rows({{"input", input}}, late); });
+  }
+  // A stop while rows are predicted ends the table, and no row is blamed.
+  const MultiArray many = counted({200'000, 4});
+  PredictionOptions soon;
+  soon.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  expect_error(ErrorKind::deadline_exceeded, {}, [&] { network.predict_rows({{"input", many}}, soon); });
+}
+
+TEST(RowsOptions, RowsShareAState) {
+  const Model m = Model::from_mil(program("state<tensor<fp32, [1]>> s, tensor<fp32, [1]> x", R"(
+    tensor<fp32, [1]> old = read_state(input = s)[name = string("old")];
+    tensor<fp32, [1]> y = add(x = old, y = x)[name = string("y")];
+    write_state(data = y, input = s)[name = string("write")];)",
+                                          "y"));
+  State state = m.new_state();
+  const std::vector<float> x{1, 2, 3, 4};
+  const Features out = m.predict_rows({{"x", MultiArray::of(x, {4, 1})}}, PredictionOptions{&state});
+  EXPECT_EQ(values(out.array("y")), (std::vector<double>{1, 3, 6, 10}));
+  EXPECT_EQ(state.read("s").at(0), 10);
+}
+
 }  // namespace moka::test

@@ -222,6 +222,20 @@ TEST(CApi, PredictsRows) {
   const double expected[] = {0, 0.0625, 0.9375, 0, 1, 0, 1, 0, 0};
   for (int i = 0; i < 9; i++) EXPECT_NEAR(static_cast<const double*>(scores.data)[i], expected[i], 1e-12) << i;
 
+  moka_prediction_options options = MOKA_PREDICTION_OPTIONS_INIT;
+  const char* label = moka_model_text(m, MOKA_PREDICTED_FEATURE_NAME);
+  options.outputs = &label;
+  options.output_count = 1;
+  ASSERT_EQ(moka_model_predict_rows_with(m, in.get(), out.get(), &options), MOKA_OK) << moka_last_error();
+  EXPECT_EQ(moka_features_count(out.get()), 1u);
+  moka_cancellation* cancellation = nullptr;
+  ASSERT_EQ(moka_cancellation_new(&cancellation), MOKA_OK);
+  ASSERT_EQ(moka_cancellation_cancel(cancellation), MOKA_OK);
+  options.cancellation = cancellation;
+  EXPECT_EQ(moka_model_predict_rows_with(m, in.get(), out.get(), &options), MOKA_CANCELLED);
+  EXPECT_EQ(moka_features_count(out.get()), 1u);
+  moka_cancellation_free(cancellation);
+
   const std::vector<int64_t> wrong{4, 3};
   const moka_array short_rows = array_of(rows, wrong);
   ASSERT_EQ(moka_features_set_array(in.get(), "input", &short_rows), MOKA_OK);

@@ -74,3 +74,22 @@ def test_mistakes():
         model.predict_rows(matrix(model, 0))
     with pytest.raises(TypeError, match="columns by name"):
         model.predict_rows(3)
+
+
+def test_a_table_with_options():
+    model = load("decision_tree_classifier")
+    table = np.random.default_rng(1).normal(size=(300, 4))
+    full = model.predict_rows(table)
+    name = list(full)[0]
+    some = model.predict_rows(table, outputs=[name], timeout=60)
+    assert list(some) == [name] and list(some[name]) == list(full[name])
+    with pytest.raises(ValueError, match="nothing"):
+        model.predict_rows(table, outputs=["nothing"])
+    with pytest.raises(TypeError, match="names of columns"):
+        model.predict_rows(table, outputs={name: np.zeros(300)})
+    with pytest.raises(moka.DeadlineExceededError):
+        model.predict_rows(table, timeout=0)
+    cancellation = moka.Cancellation()
+    cancellation.cancel()
+    with pytest.raises(moka.CancelledError):
+        model.predict_rows(table, cancellation=cancellation)

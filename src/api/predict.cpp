@@ -24,7 +24,7 @@ struct Extent {
   bool is_known = true;
 };
 
-Extent extent(const FeatureValue& value) {
+inline Extent extent(const FeatureValue& value) {
   if (const auto* a = std::get_if<MultiArray>(&value)) {
     const auto* first = static_cast<const std::byte*>(a->data());
     return {first, first + static_cast<size_t>(a->count()) * size_of(a->type()), a->is_contiguous()};
@@ -39,12 +39,15 @@ Extent extent(const FeatureValue& value) {
 /// Whether `memory` is also that of an input or another output, so that the prediction must not write to it early.
 bool overlaps(const FeatureValue& memory, const Features& inputs, const Features& outputs) {
   const Extent own = extent(memory);
-  for (const Features* some : {&inputs, &outputs})
-    for (const auto& [name, value] : *some) {
-      if (&value == &memory) continue;
-      const Extent other = extent(value);
-      if (!other.is_known || (own.first < other.last && other.first < own.last)) return true;
-    }
+  const auto shares = [&](const FeatureValue& value) {
+    const Extent other = extent(value);
+    return !other.is_known || (own.first < other.last && other.first < own.last);
+  };
+  for (const auto& [name, value] : inputs)
+    if (shares(value)) return true;
+  if (outputs.size() == 1) return false;  // only `memory`
+  for (const auto& [name, value] : outputs)
+    if (&value != &memory && shares(value)) return true;
   return false;
 }
 
@@ -277,9 +280,10 @@ Status store_outputs(const runtime::Model& runs, const runtime::Prediction& done
 Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
                             runtime::TraceSink* trace, Ran* ran, bool observed) const {
   const Stop stop(options.stop, options.deadline);
-  MOKA_TRY(stop.check());
-  const Watch watch(stop);
-  const Watch::Scope watched(stop.is_possible() ? &watch : nullptr);  // for plans of new shapes
+  if (stop.is_possible()) MOKA_TRY(stop.check());
+  std::optional<Watch> watch;  // for plans of new shapes
+  std::optional<Watch::Scope> watched;
+  if (stop.is_possible()) watched.emplace(&watch.emplace(stop));
   kernel::place_workers(configuration.processors);
   const bool is_recorded = trace::is_on();
   const trace::Use use(is_recorded ? traced() : 0);
@@ -297,10 +301,11 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
   StateInUse in_use;
   if (!f.states.empty()) MOKA_TRY(in_use.take(options.state));
   MOKA_TRY(set_inputs(*runs, f, options.state, call));
-  call.outputs.clear();
-  call.image_shapes.resize(runs->function().outputs.size());
-  for (const import::FeatureDescription& x : runs->function().outputs)
-    call.outputs.push_back(memory_for(x, inputs, outputs, call.image_shapes[call.outputs.size()]));
+  const auto& described = runs->function().outputs;
+  call.outputs.resize(described.size());
+  call.image_shapes.resize(described.size());
+  for (size_t i = 0; i < described.size(); i++)
+    call.outputs[i] = memory_for(described[i], inputs, outputs, call.image_shapes[i]);
 
   const auto compute = [&]() -> Status {
     const api::Leading& leading = call.asked.leading;

@@ -75,7 +75,7 @@ Status Frame::run_steps() {
     Status status;
     auto steps = [&] {
       while (s < end && status.ok()) {
-        status = check_stop();
+        if (context_.stop != nullptr) status = check_stop();
         if (status.ok()) status = run_step(s++);
       }
     };

@@ -211,6 +211,7 @@ Result<std::string> start_locked(Running& r, const std::string& path, bool force
     delete std::exchange(r.file, nullptr);
     return fail(ErrorCode::io, "trace '", path, "': the system refuses a thread");
   }
+  restart_counts();
   state.store(kOn);
   return opened.second;
 }

@@ -108,7 +108,7 @@ std::string device_name(DeviceId device) {
   return device < shared().devices.size() ? shared().devices[device] : std::string();
 }
 
-int64_t count_of(Counter counter) { return shared().counts[static_cast<size_t>(counter)].load(); }
+void restart_counts() { shared().counts[static_cast<size_t>(Counter::copied)].store(0); }
 
 void prepare_fork() { shared().mutex.lock(); }
 void resume() { shared().mutex.unlock(); }

@@ -77,7 +77,8 @@ class Log {
 void each_log(const std::function<void(Log&)>& f);
 std::string model_name(ModelId model);
 std::string device_name(DeviceId device);
-int64_t count_of(Counter counter);
+/// Counters that only rise begin at 0 in each trace; the others say what is going on.
+void restart_counts();
 /// Call prepare_fork() before a fork, resume() after it in the parent and forget_all() in the child, which drops what
 /// the parent recorded.
 void prepare_fork();

@@ -106,6 +106,18 @@ TEST_F(Traced, ConversionsSayTheirBytesAndReason) {
   EXPECT_EQ(data[0].bytes, 3 * kElements * 4);
 }
 
+TEST_F(Traced, BytesThatWereCopiedAreThoseOfTheTrace) {
+  const Model model = doubling();
+  const auto most_copied = [&](DataType type) {
+    const MultiArray x(type, {1, kElements});
+    for (const TraceCounter& c : traced([&] { model.predict({{"x", x}}); }).counters)
+      if (c.name == "Copied inputs and outputs") return c.maximum;
+    return -1.0;
+  };
+  for (int i = 0; i < 2; i++) EXPECT_EQ(most_copied(DataType::float64), kElements * 4);
+  EXPECT_EQ(most_copied(DataType::float32), 0);
+}
+
 TEST_F(Traced, TheLanesAgreeWithThePlan) {
   TraceSummary s;
   const Model model = doubling();

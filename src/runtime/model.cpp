@@ -57,6 +57,9 @@ Result<std::vector<size_t>> features_of(const ir::Block& body, const import::Fun
       for (i = 0; i < all && name(i) != v->name; i++) {
       }
     if (i == all) return fail(ErrorCode::malformed, "input '", v->name, "' of the program: the description lacks it");
+    if (v->type.is_state() != (i >= count))
+      return fail(ErrorCode::malformed, "input '", v->name, "' of the program: the description lists it among the ",
+                  i >= count ? "states" : "inputs", ", but it is a ", v->type);
     out.push_back(i);
   }
   return out;

@@ -4,6 +4,7 @@
 
 #include "api/api_util.h"
 #include "models_folder.h"
+#include "moka/build.h"
 #include "moka/program.h"
 
 namespace moka::test {
@@ -20,6 +21,34 @@ Model accumulator(const char* type = "fp32") {
 }
 
 MultiArray pair_of(float a, float b) { return MultiArray::of(std::vector<float>{a, b}, {2}); }
+
+/// The description of a feature of two numbers, in a list of the description of a model.
+void describe_pair(Message list, const char* field, const char* name, bool is_state) {
+  Message type = list.add(field).set("name", name).add("type");
+  if (is_state) type = type.add("stateType");
+  Message array = type.add(is_state ? "arrayType" : "multiArrayType");
+  array.set("shape", std::vector<Message::Scalar>{int64_t{2}}).set("dataType", "FLOAT16");
+}
+
+TEST(States, AreListedAsStates) {
+  ProgramBuilder b("ios18");
+  const auto total = b.state("total", DataType::float16, {2});
+  const auto x = b.input("x", DataType::float16, {2});
+  const auto sum = b.op("add", {{"x", b.op("read_state", {{"input", total}})}, {"y", x}});
+  b.output(b.op("coreml_update_state", {{"state", total}, {"value", sum}}), "y");
+  const auto load = [&](const char* taken, const char* from, const char* to, bool is_state) {
+    Message model = b.source().specification();
+    Message description = model.at("description");
+    description.clear(from);
+    describe_pair(description, to, taken, is_state);
+    return ModelSource(model).load();
+  };
+  expect_error(ErrorKind::malformed, {"'total'", "among the inputs"}, [&] {
+    load("total", "state", "input", true).predict({{"x", pair_of(1, 2)}});
+  });
+  expect_error(ErrorKind::malformed, {"'x'", "among the states"},
+               [&] { load("x", "input", "state", false).predict({}); });
+}
 
 TEST(States, AreKeptBetweenPredictions) {
   for (const char* type : {"fp32", "fp16"}) {

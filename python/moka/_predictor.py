@@ -205,7 +205,8 @@ class Predictor:
     ) -> "concurrent.futures.Future[Dict[str, Any]]":
         """Queues a prediction, which a thread of the library makes, and returns its Future. Options are those of predict; a
         timeout counts from this call and also ends the waiting. Predictions with the same state run one after another.
-        Cancelling the Future helps only before the prediction begins: a cancellation ends it later, too."""
+        Cancelling the Future helps only before the prediction begins: a cancellation ends it later, too. Custom layers and
+        inputs must not wait for another Future: all threads of the queue may then wait for one that has not begun."""
         from concurrent.futures import Future  # slow to import, and most programs do not need it
 
         if options.get("timeout") is not None:

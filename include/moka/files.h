@@ -23,7 +23,7 @@
 ///   malformed         damaged, cut off, or of another kind
 ///   unsupported       valid, but of a kind that is not read
 ///   out_of_budget     more pixels than allowed
-///   invalid_argument  the contents do not fit the feature, or an option is wrong
+///   invalid_argument  the contents do not fit the feature, an option is wrong, or the path has a NUL byte
 namespace moka {
 
 // ---- Images ----
@@ -114,7 +114,7 @@ MOKA_EXPORT FeatureValue read_npy(const std::filesystem::path& path);
 MOKA_EXPORT Features decode_npz(std::span<const std::byte> bytes, std::string_view name = "npz");
 MOKA_EXPORT Features read_npz(const std::filesystem::path& path);
 
-/// Version 1 (2 if the header is long) in C order, little-endian.
+/// Version 1 (2 if the header is long) in C order, little-endian. Throws invalid_argument for an array without data.
 MOKA_EXPORT std::vector<std::byte> encode_npy(const MultiArray& array);
 /// Without compression, as numpy.savez. Throws invalid_argument for values that are not multi-arrays, and for 4 GiB.
 MOKA_EXPORT std::vector<std::byte> encode_npz(const Features& arrays);

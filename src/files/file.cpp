@@ -11,10 +11,22 @@
 
 namespace moka::files {
 
+namespace {
+
+/// The system would cut the path there and open another file.
+void require_no_nul(const std::string& path) {
+  if (const size_t at = path.find('\0'); at != std::string::npos)
+    refuse(ErrorKind::invalid_argument, path.substr(0, at), ": expected a path without NUL bytes, got one at byte ",
+           at);
+}
+
+}  // namespace
+
 Buffer read_file(const std::filesystem::path& path) {
+  const std::string& name = path.native();
+  require_no_nul(name);
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  const std::string name = path.string();
   if (!std::filesystem::exists(status)) refuse(ErrorKind::not_found, name, ": no such file");
   if (!std::filesystem::is_regular_file(status))
     refuse(ErrorKind::io, name, ": expected a regular file, got something else");
@@ -30,6 +42,7 @@ Buffer read_file(const std::filesystem::path& path) {
 }
 
 std::string read_text(const std::filesystem::path& path) {
+  require_no_nul(path.native());
   if (std::error_code ignored; std::filesystem::is_fifo(path, ignored)) {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};

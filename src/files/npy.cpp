@@ -278,6 +278,8 @@ FeatureValue decode_npy(std::span<const std::byte> bytes, std::string_view name)
 FeatureValue read_npy(const std::filesystem::path& path) { return decode_npy(files::read_file(path), path.string()); }
 
 std::vector<std::byte> encode_npy(const MultiArray& given) {
+  if (given.data() == nullptr && given.count() > 0)
+    files::refuse(ErrorKind::invalid_argument, "npy: expected an array with data, got none");
   const MultiArray array = given.is_contiguous() ? given : given.converted(given.type());
   std::string text = "{'descr': '" + files::descr_of(array.type()) + "', 'fortran_order': False, 'shape': (";
   for (const int64_t dimension : array.shape()) text += std::to_string(dimension) + ", ";

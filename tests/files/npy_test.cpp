@@ -151,6 +151,14 @@ TEST(Npy, TextsHaveOneDimension) {
   EXPECT_EQ(std::get<StringSequence>(decode_npy(column, "t.npy")), (StringSequence{"", ""}));
 }
 
+TEST(Npy, AnArrayWithoutDataIsRefused) {
+  const MultiArray none(nullptr, DataType::float32, {2, 3}), empty(nullptr, DataType::float32, {0});
+  const std::pair refusal(ErrorKind::invalid_argument, std::string("npy: expected an array with data, got none"));
+  EXPECT_EQ(failure_of([&] { encode_npy(none); }), refusal);
+  EXPECT_EQ(failure_of([&] { encode_npz({{"x", none}}); }), refusal);
+  EXPECT_EQ(array_in(decode_npy(encode_npy(empty))).count(), 0);
+}
+
 TEST(Npy, MessagesNameFileExpectedAndGot) {
   EXPECT_EQ(failure_of([] {
               decode_npy(with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}"), "three.npy");

@@ -218,6 +218,21 @@ TEST_F(ReadFeature, SoundIsMixedPaddedOrCut) {
   EXPECT_EQ(failure_of([&] { read_feature(array_feature({80, 3000}), sound); }).first, ErrorKind::invalid_argument);
 }
 
+TEST_F(ReadFeature, APathWithANulByteIsNoOtherFile) {
+  const fs::path image = file("a.png", samples::bytes(samples::kPngRgb)), text = file("a.txt", bytes_of("1"));
+  const auto cut = [](const fs::path& path) { return fs::path(path.string() + '\0' + path.extension().string()); };
+  const std::pair refusal(ErrorKind::invalid_argument, image.string() +
+                                                           ": expected a path without NUL bytes, got one " +
+                                                           "at byte " + std::to_string(image.string().size()));
+  EXPECT_EQ(failure_of([&] { read_image(cut(image)); }), refusal);
+  EXPECT_EQ(failure_of([&] { read_feature(image_feature(2, 2), cut(image)); }), refusal);
+  for (const auto& read : {std::function<void()>([&] { read_sound(cut(image)); }),
+                           {[&] { read_npy(cut(image)); }},
+                           {[&] { read_npz(cut(image)); }},
+                           {[&] { read_feature(feature_of(FeatureType::int64), cut(text)); }}})
+    EXPECT_EQ(failure_of(read).first, ErrorKind::invalid_argument);
+}
+
 TEST_F(ReadFeature, WhatCannotBeRead) {
   EXPECT_EQ(failure_of([&] { read_feature(image_feature(2, 2), folder_ / "absent.png"); }).first, ErrorKind::not_found);
   EXPECT_EQ(failure_of([&] { read_feature(image_feature(2, 2), file("bad.png", bytes_of("hello"))); }).first,

@@ -99,6 +99,10 @@ std::string Field::what() const {
 }
 
 std::string file_text(const std::filesystem::path& path) {
+  // The system would cut the path there and open another file.
+  if (const size_t at = path.native().find('\0'); at != std::string::npos)
+    throw Exception(ErrorKind::invalid_argument,
+                    cat(path.native().substr(0, at), ": expected a path without NUL bytes, got one at byte ", at));
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
     throw Exception(ErrorKind::not_found, cat(path.string(), ": does not exist"));

@@ -71,7 +71,7 @@ class Field {
   size_t index_ = 0;
 };
 
-/// The text of a file. Throws not_found, io.
+/// The text of a file. Throws not_found, io, invalid_argument (a NUL byte in the path).
 std::string file_text(const std::filesystem::path& path);
 
 }  // namespace moka::reporting

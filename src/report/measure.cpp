@@ -76,8 +76,9 @@ ReportCompilation compilation_of(const ReportModel& model, const ReportOptions& 
 /// Rates that a setting measured, for later settings that have the same units and threads.
 using Machines = std::map<std::tuple<std::string, int, std::string>, ReportMachine>;
 
+/// `is_left`: whether options.progress threw, which ends the report.
 MeasuredSetting measured(const ReportSetting& given, const ModelLoader& load, const ReportOptions& options,
-                         ReportModel& model, Machines& machines) {
+                         const bool& is_left, ReportModel& model, Machines& machines) {
   ReportSetting setting = given;
   const ModelConfiguration& c = setting.configuration;
   const std::tuple machine{c.rates, c.threads, c.device};
@@ -104,9 +105,10 @@ MeasuredSetting measured(const ReportSetting& given, const ModelLoader& load, co
     measure_setting(setting, load, options, model, out);
     machines.emplace(machine, out.machine);
   } catch (const Exception& e) {
-    if (is_stop(e.kind())) throw;
+    if (is_left || is_stop(e.kind())) throw;
     fail(e.kind(), e.what());
   } catch (const std::bad_alloc&) {
+    if (is_left) throw;
     fail(ErrorKind::out_of_budget, "not enough memory");
   }
   return out;
@@ -119,7 +121,16 @@ Report report_on(const ReportModel& model) {
 void measure_all(const std::vector<ReportSetting>& settings, const ModelLoader& load, const ReportOptions& options,
                  Report& report) {
   Machines machines;
-  for (const ReportSetting& s : settings) report.settings.push_back(measured(s, load, options, report.model, machines));
+  bool is_left = false;
+  ReportOptions watched = options;
+  if (options.progress)
+    watched.progress = [&](const ReportProgress& progress) {
+      is_left = true;
+      options.progress(progress);
+      is_left = false;
+    };
+  for (const ReportSetting& s : settings)
+    report.settings.push_back(measured(s, load, watched, is_left, report.model, machines));
 }
 
 /// What the file says without being loaded. Opened with the key of the first setting, an encrypted model says it when

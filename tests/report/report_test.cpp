@@ -300,6 +300,12 @@ TEST(Report, WhatProgressThrowsLeaves) {
   ReportOptions options;
   options.progress = [](const ReportProgress&) { throw std::logic_error("a mistake"); };
   EXPECT_THROW(measure_report({}, net, {quick()}, options), std::logic_error);
+  for (const char* stage : {"load", "predict", "operations"}) {
+    options.progress = [&](const ReportProgress& p) {
+      if (p.stage == stage) throw Exception(ErrorKind::data, "a mistake");
+    };
+    EXPECT_EQ(kind_of([&] { measure_report({}, net, {quick(), quick("other")}, options); }), ErrorKind::data) << stage;
+  }
 }
 
 TEST(Report, AFailureIsThatOfItsSetting) {
@@ -450,6 +456,8 @@ TEST(Report, FilesAreReportsOrRefused) {
   std::string message;
   EXPECT_EQ(kind_of([&] { read_report(other); }, &message), ErrorKind::malformed);
   EXPECT_EQ(message.substr(0, other.string().size()), other.string());
+  EXPECT_EQ(kind_of([&] { read_report(path.string() + '\0' + "x"); }, &message), ErrorKind::invalid_argument);
+  EXPECT_EQ(message.substr(0, path.string().size()), path.string());
 }
 
 }  // namespace

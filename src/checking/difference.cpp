@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "checking/features.h"
 #include "checking/pairing.h"
+#include "checking/predict.h"
 #include "checking/text.h"
 
 namespace moka {
@@ -156,6 +157,7 @@ ValueDiff diff_values(const Model& a, const Model& b, const ModelComparison& str
   const checking::PairedFeatures features(a, b.function().inputs, b.function().outputs, options.map, options.pixels,
                                           true);
   std::vector<Features> items = options.inputs;
+  if (items.empty()) checking::require_runs(options.runs);
   for (int64_t run = 0; run < options.runs && options.inputs.empty(); ++run) {
     const uint64_t seed = options.seed + static_cast<uint64_t>(run);
     items.push_back(a.random_inputs(seed));

@@ -92,6 +92,10 @@ std::unique_ptr<Reference> recorded_reference(Recording recording, const Functio
 
 namespace checking {
 
+void require_runs(int64_t runs) {
+  if (runs < 1) throw Exception(ErrorKind::invalid_argument, cat("runs: expected at least 1, got ", runs));
+}
+
 std::vector<Features> predict_each(const Model& model, const std::vector<Features>& items,
                                    const std::function<void(size_t)>& advance) {
   std::vector<Features> out;

@@ -20,9 +20,13 @@ VerifiedShape compared_shape(const Model& model, Reference& reference, const che
                              std::string name, const std::vector<Features>& items, const VerifyOptions& options) {
   VerifiedShape out;
   out.name = std::move(name);
+  bool is_left = false;  // progress threw
   const auto advance_of = [&](std::string_view side) {
-    const std::function<void(size_t)> advance = [&options, side, total = items.size()](size_t done) {
-      if (options.progress) options.progress({side, done, total});
+    const std::function<void(size_t)> advance = [&options, &is_left, side, total = items.size()](size_t done) {
+      if (!options.progress) return;
+      is_left = true;
+      options.progress({side, done, total});
+      is_left = false;
     };
     advance(0);
     return advance;
@@ -31,6 +35,7 @@ VerifiedShape compared_shape(const Model& model, Reference& reference, const che
   try {
     one = checking::predict_each(model, items, advance_of("model"));
   } catch (const Exception& e) {
+    if (is_left) throw;
     out.fault = std::string("the model: ") + e.what();
     return out;
   }
@@ -46,6 +51,7 @@ VerifiedShape compared_shape(const Model& model, Reference& reference, const che
       throw Exception(ErrorKind::invalid_argument,
                       cat("expected ", items.size(), " answers of the reference, got ", two.size()));
   } catch (const Exception& e) {
+    if (is_left) throw;
     out.fault = std::string("the reference: ") + e.what();
     return out;
   }
@@ -118,6 +124,7 @@ Verification verify_model(const Model& model, Reference& reference, const Verify
   } else if (!recorded.empty()) {
     out.shapes.push_back(compared_shape(model, reference, features, {}, recorded, options));
   } else {
+    checking::require_runs(options.runs);
     for (const ShapeChoice& choice : shape_choices(model.function(), options.all_shapes)) {
       std::vector<Features> items;
       for (int64_t run = 0; run < options.runs; ++run) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <stdexcept>
 
 #include "moka/difference.h"
@@ -69,6 +70,17 @@ TEST(Verify, AnotherModel) {
   EXPECT_EQ(same.shapes[0].predictions, 2);
   EXPECT_EQ(told, (std::vector<std::string>{"model 0/2", "model 1/2", "model 2/2", "reference 0/2", "reference 1/2",
                                             "reference 2/2"}));
+  for (const std::string side : {"model", "reference"}) {
+    options.progress = [&](const VerifyProgress& p) {
+      if (p.side == side) throw Exception(ErrorKind::data, "a mistake of " + side);
+    };
+    try {
+      verify_model(model, *other, options);
+      ADD_FAILURE() << side;
+    } catch (const Exception& e) {
+      EXPECT_EQ(e.what(), "a mistake of " + side);
+    }
+  }
   const Verification unlike = verify_model(model, *model_reference(scaled("x", "4"), "twice"));
   ASSERT_EQ(unlike.failures.size(), 1u);
   EXPECT_NEAR(unlike.shapes[0].outputs[0].snr(), 20 * std::log10(2), 1e-9);
@@ -119,6 +131,16 @@ TEST(Verify, Mistakes) {
               o.ranges = {{"q", {0, 1}}};
             }),
             "range of 'q': the model has no array input of that name; it takes 'x'");
+  // Nothing that is compared would pass.
+  for (const int64_t runs : {0, -1}) {
+    const std::string refusal = "runs: expected at least 1, got " + std::to_string(runs);
+    EXPECT_EQ(with([&](auto& o) { o.runs = runs; }), refusal);
+    DiffOptions how;
+    how.runs = runs;
+    EXPECT_EQ(message_of([&] { diff_values(model, model, {}, how); }), refusal);
+    how.inputs.push_back({{"x", row({1, 2, 3, 4})}});
+    EXPECT_EQ(diff_values(model, model, {}, how).predictions, 1);
+  }
 }
 
 TEST(Difference, TheFirstValue) {

@@ -136,7 +136,9 @@ void bind_end() {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end));
   pthread_atfork([] { calls.mutex.lock(); }, [] { calls.mutex.unlock(); },
                  [] {
-                   calls.running = depth > 0 ? 1 : 0;  // a child has no other thread
+                   // A child has no other thread, and keeps what those of its parent held.
+                   if (calls.running > (depth > 0 ? 1 : 0)) nb::set_leak_warnings(false);
+                   calls.running = depth > 0 ? 1 : 0;
                    calls.mutex.unlock();
                  });
 }

@@ -90,6 +90,24 @@ os._exit(0 if len(result) == 4 else 1)
     assert done.returncode == 0, done.stderr
 
 
+def test_a_forked_child_ends_without_what_its_parent_queued():
+    code = QUEUED + """
+import os, time
+class Slow:
+    def __array__(self, dtype=None, copy=None):
+        time.sleep(0.3)
+        return x
+later = [model.predict_future({"x": Slow()}) for _ in range(8)]
+sys.stdout.flush()
+child = os.fork()
+if child == 0:
+    sys.exit(0)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", code, "0"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_importing_starts_no_thread():
     code = "import threading, os, moka; print(len(os.listdir('/proc/self/task')))"
     # numpy's own library may start threads; one process tells how many.

@@ -206,6 +206,10 @@ void bind_verify(nb::module_& m) {
         Borrowed borrowed;
         VerifyOptions options = how;
         options.inputs = to_rows(inputs, model, borrowed);
+        options.progress = [](const VerifyProgress&) {
+          const nb::gil_scoped_acquire locked;
+          if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        };
         std::string text;
         {
           const Unlocked unlocked;

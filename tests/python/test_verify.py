@@ -5,8 +5,11 @@ import json
 import math
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -275,6 +278,28 @@ def test_a_reference_that_is_interrupted(net):
 
     with pytest.raises(KeyboardInterrupt):
         verify.against(net, interrupted)
+
+
+def test_nothing_that_is_compared_does_not_pass(net):
+    for runs in (0, -1):
+        with pytest.raises(InvalidArgumentError, match=f"runs: expected at least 1, got {runs}"):
+            verify.against(net, net, runs=runs)
+
+
+def test_an_interrupt_ends_it(tmp_path):
+    p = build.Program("ios18")
+    y = x = p.input("x", build.array((64, 64)))
+    for _ in range(100):
+        y = p.tanh(x=p.matmul(x=y, y=x))
+    p.output(y, "y")
+    slow = p.save(str(tmp_path / "slow.mlpackage"))
+    begin = time.monotonic()
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        verify.against(slow, slow, runs=10_000)  # more than 10 seconds
+    timer.join()
+    assert time.monotonic() - begin < 8
 
 
 def test_flat_lists(net):

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -53,6 +54,12 @@ class Held {
   std::shared_ptr<nb::object> object_;
 };
 
+/// Keeps an interrupt that a signal raised on the main thread for when this thread is back in Python. An Exception says
+/// that one model failed, but the user wants the program to end.
+void keep_interrupt(const nb::python_error& e) {
+  if (e.matches(PyExc_KeyboardInterrupt) && gettid() == getpid()) PyErr_SetInterrupt();
+}
+
 /// Calls Python with the interpreter's lock held. Turns a Python exception into an Exception with its traceback.
 template <class F>
 auto with_python(const F& f) {
@@ -60,7 +67,9 @@ auto with_python(const F& f) {
   try {
     return f();
   } catch (nb::python_error& e) {
-    throw Exception(ErrorKind::data, e.what());
+    const std::string text = e.what();  // runs Python code, which would meet the interrupt
+    keep_interrupt(e);
+    throw Exception(ErrorKind::data, text);
   } catch (nb::builtin_exception& e) {
     throw Exception(ErrorKind::data, e.what());
   } catch (nb::cast_error&) {

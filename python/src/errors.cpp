@@ -55,6 +55,8 @@ void bind_errors(nb::module_& m) {
     try {
       std::rethrow_exception(p);
     } catch (const Exception& e) {
+      // An interrupt that a callback met, such as that of a custom layer, counts more than what became of it.
+      if (PyErr_CheckSignals() != 0) return;
       // Messages may quote bytes of files that are not valid UTF-8.
       PyObject* text =
           PyUnicode_DecodeUTF8(e.what(), static_cast<Py_ssize_t>(std::strlen(e.what())), "backslashreplace");

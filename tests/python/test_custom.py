@@ -2,6 +2,7 @@
 """Custom layers and operations written in Python, against numpy."""
 
 import pathlib
+import signal
 import subprocess
 import sys
 import threading
@@ -437,3 +438,35 @@ def test_a_device_names_the_kinds_of_shaders_that_it_takes(tmp_path, layers):
     Swish.shader = lambda self, input_shapes: {"code": {"spirv": 7}}
     with pytest.raises(moka.Error, match="shader, code 'spirv': expected str or bytes, got int"):
         moka.Model(path, device="vulkan", strict=True)
+
+
+def test_an_interrupt_in_a_layer_is_no_error_of_the_model(tmp_path, layers):
+    calls = []
+
+    @moka.register_layer("Interrupted")
+    class Interrupted:
+        def __init__(self, parameters):
+            pass
+
+        def evaluate(self, inputs, outputs):
+            calls.append(threading.current_thread())
+            signal.raise_signal(signal.SIGINT)
+
+    path = network(tmp_path / "m.mlmodel", {"x": (3,)}, {"y": (3,)}, "Interrupted")
+    model = moka.Model(path)
+    x = np.zeros(3, np.float32)
+    with pytest.raises(KeyboardInterrupt):
+        model.predict({"x": x})
+    assert calls == [threading.main_thread()]
+    with pytest.raises(KeyboardInterrupt):
+        moka.report(path, threads=[1, 2], compile=False)
+    assert len(calls) == 2  # the second setting is not measured
+    calls.clear()
+
+    @moka.register_layer("Interrupted")
+    class Raising(Interrupted):
+        def evaluate(self, inputs, outputs):
+            raise KeyboardInterrupt
+
+    with pytest.raises(moka.DataError, match="KeyboardInterrupt"):  # of another thread
+        moka.Model(path).predict_future({"x": x}).result(60)

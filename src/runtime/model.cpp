@@ -43,6 +43,18 @@ void mark_half(const ir::Block& block) {
   }
 }
 
+/// Whether values of the described feature have the form of the type. Arrays and images have sizes, which are compared
+/// when they come.
+bool takes(const ir::Type& type, const import::FeatureDescription& f) {
+  using enum import::FeatureKind;
+  if (f.kind == state) return type.is_state();
+  if (f.kind == dictionary) return type.is_dict() && (type.element(0).dtype() == ir::DType::string) == f.string_keys;
+  const bool is_one = f.kind == int64 || f.kind == float64 || f.kind == string;
+  const bool is_text = f.kind == string || (f.kind == sequence && f.string_keys);
+  return type.is_tensor() && (type.dtype() == ir::DType::string) == is_text &&
+         !(is_one && type.is_concrete() && type.shape().count() != 1);
+}
+
 }  // namespace
 
 Result<std::vector<size_t>> features_of(const ir::Block& body, const import::FunctionDescription& function) {
@@ -60,6 +72,9 @@ Result<std::vector<size_t>> features_of(const ir::Block& body, const import::Fun
     if (v->type.is_state() != (i >= count))
       return fail(ErrorCode::malformed, "input '", v->name, "' of the program: the description lists it among the ",
                   i >= count ? "states" : "inputs", ", but it is a ", v->type);
+    if (i < count && !takes(v->type, function.inputs[i]))
+      return fail(ErrorCode::malformed, "input '", v->name, "' of the program: a ", v->type,
+                  ", which the description gives another type");
     out.push_back(i);
   }
   return out;

@@ -427,5 +427,24 @@ TEST(SaveModels, StreamsWeightsOfMoreThanTwoGigabytes) {
   EXPECT_EQ(out.array("y3").at(columns - 1), 0);
 }
 
+/// A description may give an input of a program another type: one number or text where the program reads 300 numbers.
+TEST(BuildProgram, DescribedTypesAreThoseOfTheProgram) {
+  ProgramBuilder b;
+  b.output(b.op("relu", {{"x", b.input("x", DataType::float32, {300})}}), "y");
+  for (const std::string type : {"stringType", "dictionaryType", "sequenceType", "int64Type", "doubleType"}) {
+    SCOPED_TRACE(type);
+    Message model = b.source().specification();
+    Message input = model.at("description").at("input");
+    input.clear("type");
+    Message other = input.add("type").add(type);
+    if (type == "dictionaryType") other.add("stringKeyType");
+    if (type == "sequenceType") other.add("stringType");
+    expect_error(ErrorKind::malformed, {"input 'x'", "fp32, [300]", "another type"}, [&] {
+      const Model m = ModelSource(model).load();
+      m.predict(random_inputs(m.function()));
+    });
+  }
+}
+
 }  // namespace
 }  // namespace moka::test

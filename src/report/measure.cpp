@@ -2,13 +2,13 @@
 #include "report/measure.h"
 
 #include <cmath>
-#include <ctime>
 #include <new>
 #include <set>
 #include <thread>
 #include <tuple>
 
 #include "base/error.h"
+#include "base/utc.h"
 #include "moka/compiler.h"
 #include "report/temporary_folder.h"
 
@@ -21,15 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kTellEvery = 0.05;  ///< seconds
-
-std::string utc_date() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 /// Bytes of a file, or of all files below a folder; 0 when there is nothing to read.
 uint64_t size_on_disk(const fs::path& path) {
@@ -115,7 +106,7 @@ MeasuredSetting measured(const ReportSetting& given, const ModelLoader& load, co
 }
 
 Report report_on(const ReportModel& model) {
-  return {MOKA_VERSION, utc_date(), std::thread::hardware_concurrency(), model, std::nullopt, {}};
+  return {MOKA_VERSION, utc_now(), std::thread::hardware_concurrency(), model, std::nullopt, {}};
 }
 
 void measure_all(const std::vector<ReportSetting>& settings, const ModelLoader& load, const ReportOptions& options,

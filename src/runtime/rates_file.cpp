@@ -2,24 +2,12 @@
 #include "runtime/rates_file.h"
 
 #include <algorithm>
-#include <ctime>
 #include <iterator>
 
+#include "base/utc.h"
 #include "runtime/cache_file.h"
 
 namespace moka::runtime {
-namespace {
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
-}  // namespace
 
 RatesFile::RatesFile(std::string path, std::span<const kernel::Device* const> devices, std::string build, int threads)
     : path_(std::move(path)) {

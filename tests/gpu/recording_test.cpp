@@ -148,16 +148,16 @@ TEST(Recording, ADepthwiseConvolutionIsJoinedWhereThatPays) {
   // A large card has too few workgroups at work.
   EXPECT_EQ(recorded(RecordingDevice(card()), x, kSeparable, "y"),
             "upload a[6144:10240]\n"
-            "conv_direct_f32<1 3 3 0 0 1 1 1>(a[6144:10240] b[0:576] a[6144:6148]_ a[6144:6148]_ a[10240:14336]*) "
-            "{0 0 0 0 0 0 0 0 0 1024 1 1 16 1 8 8 1 8 8 1 1 1 1 1 1 0 1 1 0 1 3} 4x1x1\n"
+            "conv_direct_f32<1 3 3 0 0 1 1 1>(a[6144:10240] b[0:576] a[6144:6148]_ a[6144:6148]_ a[10240:14336]* "
+            "a[6144:6148]_) {0 0 0 0 0 0 0 0 0 0 1024 1 1 16 1 8 8 1 8 8 1 1 1 1 1 1 0 1 1 0 1 3} 4x1x1\n"
             "wait conv_f32<1 1 1 1 0 0 32 64 1>(a[10240:14336] c[0:1536] a[10240:10244]_ a[10240:10244]_ a[0:6144]* "
             "a[10240:10244]_) {0 0 0 0 0 0 0 0 0 0 16 24 1 1 8 8 1 8 8 1 1 1 1 1 1 0 0 0 0} 2x1x1\n"
             "download a[0:6144]\n");
   EXPECT_EQ(recorded(RecordingDevice(card_without_tiles()), x, kSeparable, "y"),
             "upload a[6144:10240]\n"
             "conv_depthwise_block_f32<3 0 0 0 0 0 8 1 1 128>(a[6144:10240] b[0:1536] a[6144:6148]_ a[6144:6148]_ "
-            "a[0:6144]* c[0:576] a[6144:6148]_) "
-            "{0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 16 24 8 8 8 8 1 1 1 1 1 1 0 16 3 5 3} 1x1x1\n"
+            "a[0:6144]* c[0:576] a[6144:6148]_ a[6144:6148]_) "
+            "{0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 16 24 8 8 8 8 1 1 1 1 1 1 0 16 5 3} 1x1x1\n"
             "download a[0:6144]\n");
 }
 

@@ -73,6 +73,19 @@ TEST(Chain, WhatOthersReadIsComputedOnce) {
   expect_dispatches(g, {g.op("add", {{"x", a}, {"y", b}})}, 3);
 }
 
+TEST(Chain, WhatAnUpdateKeepsIsWritten) {
+  MOKA_NEEDS_VULKAN();
+  Region g(false, Opset::ios18);
+  g.share_in_place();
+  // The last reader of x writes every second element of it, in place.
+  Value* x = g.op("exp", {{"x", g.input({4, 16})}});
+  Value* y = g.op("sin", {{"x", x}});
+  Value* updated = g.op(
+      "slice_update",
+      {{"x", x}, {"update", g.input({4, 8})}, {"begin", Ints{0, 0}}, {"end", Ints{4, 16}}, {"stride", Ints{1, 2}}});
+  g.expect_same({y, updated});
+}
+
 TEST(Chain, WhatTheHostReadsIsWritten) {
   MOKA_NEEDS_VULKAN();
   Region g;

@@ -13,6 +13,25 @@ bool overlap(const Use& a, const Use& b) {
   return a.overlaps(b);
 }
 
+/// The parts of stretches of a buffer that `taken` does not cover.
+std::vector<Use> without(const std::vector<Use>& all, const Use& taken) {
+  std::vector<Use> left;
+  for (const Use& u : all) {
+    if (!u.overlaps(taken)) {
+      left.push_back(u);
+      continue;
+    }
+    const size_t end = u.offset + u.bytes, taken_end = taken.offset + taken.bytes;
+    for (const auto [from, to] : {std::pair(u.offset, taken.offset), std::pair(taken_end, end)})
+      if (from < to) {
+        left.push_back(u);
+        left.back().offset = from;
+        left.back().bytes = to - from;
+      }
+  }
+  return left;
+}
+
 }  // namespace
 
 Use Use::of(const kernel::BufferView& v, bool written) {
@@ -78,17 +97,20 @@ void CommandRecorder::copy(Use from, Use to) {
   commands_.push_back(std::move(c));
 }
 
-/// Whether anything reads the value after a command, before all of it is written again.
+/// Whether anything reads the value after a command, before all that it reads of it is written again.
 bool CommandRecorder::is_needed_after(const Use& value, size_t command) const {
-  for (size_t i = command + 1; i < commands_.size(); i++) {
-    bool covered = false;
+  std::vector<Use> left{value};  // what is not written again
+  for (size_t i = command + 1; i < commands_.size() && !left.empty(); i++) {
     for (const Use& u : commands_[i].uses) {
-      if (!u.written && u.overlaps(value)) return true;
-      covered |= u.written && u.covers(value);
+      const bool reads = !u.written || u.keeps_rest;
+      if (reads && std::any_of(left.begin(), left.end(), [&](const Use& l) { return u.overlaps(l); })) return true;
     }
-    if (covered) return false;
+    for (const Use& u : commands_[i].uses)
+      if (u.written) left = without(left, u);
   }
-  return std::any_of(kept_.begin(), kept_.end(), [&](const Use& k) { return k.overlaps(value); });
+  return std::any_of(kept_.begin(), kept_.end(), [&](const Use& k) {
+    return std::any_of(left.begin(), left.end(), [&](const Use& l) { return k.overlaps(l); });
+  });
 }
 
 /// Whether a command between two writes any of the values.
@@ -98,6 +120,13 @@ bool CommandRecorder::is_written_between(const std::vector<Use>& values, size_t 
       if (u.written && std::any_of(values.begin(), values.end(), [&](const Use& v) { return u.overlaps(v); }))
         return true;
   return false;
+}
+
+bool CommandRecorder::is_untouched_between(const Use& value, size_t earlier, size_t later) const {
+  for (size_t i = earlier + 1; i < later; i++)
+    for (const Use& u : commands_[i].uses)
+      if (u.overlaps(value)) return false;
+  return true;
 }
 
 /// The command that writes what the command `reader` reads, where nothing else looks at it in between.
@@ -177,6 +206,35 @@ Status CommandRecorder::join_producers() {
   return {};
 }
 
+/// Merges a norm with what writes its input. Where the norm's place does not do, both run where the writer did.
+Result<bool> CommandRecorder::join_norm(size_t later) {
+  const Norm norm = *commands_[later].norm;
+  const auto earlier = only_writer(norm.from, later);
+  if (!earlier || !commands_[*earlier].normed) return false;
+  const Command& writer = commands_[*earlier];
+  if (writer.normed->channels != norm.channels || writer.normed->inner != norm.inner) return false;
+  if (!norm.out.is(norm.from)) {
+    if (is_needed_after(norm.from, later)) return false;
+    // Invocations still read what the writer reads while others write.
+    for (const Use& u : writer.uses)
+      if (!u.written && u.overlaps(norm.out)) return false;
+  }
+  const bool moves_down = !is_written_between(writer.uses, *earlier, later);
+  if (!moves_down && !is_untouched_between(norm.out, *earlier, later)) return false;
+  CommandRecorder again(device_);
+  MOKA_TRY(writer.normed->record(again, norm));
+  if (again.commands_.size() != 1) return fail(ErrorCode::internal, "a norm joins one dispatch");
+  commands_[moves_down ? later : *earlier] = std::move(again.commands_[0]);
+  commands_.erase(commands_.begin() + static_cast<std::ptrdiff_t>(moves_down ? *earlier : later));
+  return true;
+}
+
+Status CommandRecorder::join_norms() {
+  for (size_t i = 0; i < commands_.size(); i++)
+    if (commands_[i].norm && MOKA_TRY(join_norm(i))) i--;
+  return {};
+}
+
 void CommandRecorder::share_code() {
   const auto without_functions = [](const Command& c) {
     Specialized bare = c.run;
@@ -206,6 +264,7 @@ void CommandRecorder::order() {
 
 Result<std::vector<Command>> CommandRecorder::finish() {
   MOKA_TRY(join_chains());
+  MOKA_TRY(join_norms());
   MOKA_TRY(join_producers());
   share_code();
   order();

@@ -6,6 +6,7 @@
 
 #include "devices/gpu/chain.h"
 #include "devices/gpu/gpu_device.h"
+#include "devices/gpu/norm.h"
 
 namespace moka::devices::gpu {
 
@@ -45,11 +46,14 @@ struct Command {
   std::shared_ptr<const Producer> producer;  ///< set if a reader can compute its result instead
   Absorb absorb;                             ///< merges it with the producer of uses[0]
   std::optional<size_t> functions;           ///< CommandRecorder::may_share
+  std::optional<Norm> norm;                  ///< set if the writer of uses[0] can do this instead
+  std::optional<Normed> normed;              ///< set if the dispatch can apply a norm
 };
 
 /// Collects dispatches and copies. A command waits if it conflicts with a command since the last one that waits: one of
 /// them writes bytes that the other uses. Merges two chains into one dispatch if the second is the only reader of the
-/// first one's result. Merges a producer with its only reader in the same way, if the reader can absorb it.
+/// first one's result. Merges a producer with its only reader in the same way, if the reader can absorb it, and a norm
+/// with what writes its input.
 class CommandRecorder final : public kernel::Recorder {
  public:
   explicit CommandRecorder(const GpuDevice& device) : device_(device) {}
@@ -65,9 +69,12 @@ class CommandRecorder final : public kernel::Recorder {
   Status dispatch(const Code& code, std::vector<uint32_t> constants, std::vector<Use> uses,
                   std::span<const std::byte> params, Groups groups);
   void copy(Use from, Use to);
-  /// The next three functions describe the dispatch that was recorded last.
+  /// The next six functions describe the dispatch that was recorded last.
   void offer(std::shared_ptr<const Producer> producer) { commands_.back().producer = std::move(producer); }
   void absorb(Absorb absorb) { commands_.back().absorb = std::move(absorb); }
+  void is_norm(const Norm& norm) { commands_.back().norm = norm; }
+  void may_norm(Normed normed) { commands_.back().normed = std::move(normed); }
+  void is_chain(Chain chain) { commands_.back().chain = std::move(chain); }
   /// `functions`: index of the first of two constants that name functions. Parameters can turn these functions off
   /// (HAS_FUNCTIONS). A dispatch without functions can then use the code of an otherwise equal one with functions.
   void may_share(size_t functions) { commands_.back().functions = functions; }
@@ -90,10 +97,13 @@ class CommandRecorder final : public kernel::Recorder {
                           std::span<const std::byte> params, Groups groups) const;
   Status join_chains();
   Status join_producers();
+  Status join_norms();
+  Result<bool> join_norm(size_t norm);
   void share_code();
   void order();
   bool is_needed_after(const Use& value, size_t command) const;
   bool is_written_between(const std::vector<Use>& values, size_t earlier, size_t later) const;
+  bool is_untouched_between(const Use& value, size_t earlier, size_t later) const;
   std::optional<size_t> only_writer(const Use& value, size_t reader) const;
 
   const GpuDevice& device_;

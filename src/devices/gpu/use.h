@@ -14,16 +14,22 @@ struct Use {
   size_t offset = 0, bytes = 0;
   size_t element = 4;  ///< bytes
   bool written = false;
-  bool is_unused = false;  ///< touches nothing
+  bool keeps_rest = false;  ///< only some elements are written, and the others keep what is there
+  bool is_unused = false;   ///< touches nothing
   uint32_t parts = 0;  ///< not 0: of other elements than all other uses with this number (CommandRecorder::new_parts)
 
   static Use read(const kernel::BufferView& v) { return of(v, false); }
   static Use write(const kernel::BufferView& v) { return of(v, true); }
+  static Use update(const kernel::BufferView& v) {
+    Use u = of(v, true);
+    u.keeps_rest = true;
+    return u;
+  }
   static Use read(const std::shared_ptr<const kernel::Buffer>& b, size_t element) {
     return {b.get(), 0, b->bytes(), element};
   }
   static Use of(const kernel::BufferView& v, bool written);
-  Use to_read() const { return {buffer, offset, bytes, element, false}; }
+  Use to_read() const { return {buffer, offset, bytes, element}; }
   /// For a binding that the shader has and does not read: as few bytes as can be bound.
   Use unused() const {
     Use u{buffer, offset, std::min(bytes, element), element};

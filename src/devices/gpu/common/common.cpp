@@ -238,8 +238,9 @@ After limits_of(std::span<const ir::Epilogue> epilogues) {
   return after;
 }
 
-uint32_t has_of(bool bias, bool addend, const After& after) {
-  return (bias ? HAS_BIAS : 0) | (addend ? HAS_ADDEND : 0) | (after.count > 0 ? HAS_FUNCTIONS : 0);
+uint32_t has_of(bool bias, bool addend, const After& after, bool norm) {
+  return (bias ? HAS_BIAS : 0) | (addend ? HAS_ADDEND : 0) | (after.count > 0 ? HAS_FUNCTIONS : 0) |
+         (norm ? HAS_NORM : 0);
 }
 
 std::string shader_name(std::string_view stem, Element e) { return cat(stem, "_", name_of(e)); }

@@ -74,8 +74,8 @@ struct AfterParams {
   explicit AfterParams(const After& a)
       : a1(a.functions[0].a), b1(a.functions[0].b), a2(a.functions[1].a), b2(a.functions[1].b) {}
 };
-/// The flags that tell shaders/after.glsl what to apply to the result.
-uint32_t has_of(bool bias, bool addend, const After& after);
+/// The flags that tell shaders/after.glsl and norms.glsl what to apply to the result.
+uint32_t has_of(bool bias, bool addend, const After& after, bool norm = false);
 
 inline CommandRecorder& recorder_of(Recorder& r) { return static_cast<CommandRecorder&>(r); }
 inline const BufferView& view(std::span<const BufferView> all, int i) { return all[static_cast<size_t>(i)]; }

@@ -19,6 +19,9 @@ struct Conv {
     return static_cast<double>(batch * window.groups * made * depth()) * static_cast<double>(window.out_count());
   }
   Use use(std::span<const BufferView> in, int arg) const { return arg < 0 ? Use{} : Use::read(view(in, arg)); }
+  Normed normed(std::function<Status(Recorder&, const Norm&)> record) const {
+    return {made * window.groups, window.out_count(), std::move(record)};
+  }
   /// As use(), but an input that is absent becomes an unused binding of `other`'s buffer.
   Use use_or(std::span<const BufferView> in, int arg, const Use& other) const {
     return arg < 0 ? other.unused() : Use::read(view(in, arg));

@@ -79,10 +79,11 @@ BlockParams::BlockParams(const ConvBlocks& blocks, const ConvParams& all)
 }
 
 Status ConvBlocks::record(Recorder& recorder, const Conv& conv, const After& after, Element weights,
-                          const std::vector<Use>& uses) const {
+                          const std::vector<Use>& uses, bool normed) const {
   const bool fours = is_plain(window) && window.out[2] % 4 == 0 && uses[0].offset % (4 * uses[0].element) == 0;
-  const ConvParams params{AfterParams(after), u32(conv.channels),   u32(conv.made),
-                          u32(window.groups), WindowParams(window), has_of(conv.bias >= 0, conv.addend >= 0, after)};
+  const ConvParams params{AfterParams(after),   u32(conv.channels),
+                          u32(conv.made),       u32(window.groups),
+                          WindowParams(window), has_of(conv.bias >= 0, conv.addend >= 0, after, normed)};
   MOKA_TRY(recorder_of(recorder).dispatch(
       cat(shader_name("conv_block", conv.floats), weights == conv.floats ? "" : cat("_", name_of(weights))),
       constants(after, fours), uses, BlockParams(*this, params), groups_of(groups)));

@@ -34,9 +34,9 @@ struct ConvBlocks {
   /// For a transposed convolution, where each phase is a convolution with window `each`. `parts`: groups of channels.
   ConvBlocks(const Features& card, const ops::Window& each, int64_t made, int64_t images, int64_t parts);
   std::vector<uint32_t> constants(const After& after, bool fours) const;
-  /// `uses` as shaders/conv_block.glsl binds them, x first.
-  Status record(Recorder& recorder, const Conv& conv, const After& after, Element weights,
-                const std::vector<Use>& uses) const;
+  /// `uses` as shaders/conv_block.glsl binds them, x first. The last one is a norm's scales if `normed`.
+  Status record(Recorder& recorder, const Conv& conv, const After& after, Element weights, const std::vector<Use>& uses,
+                bool normed) const;
 };
 
 /// Parameters of shaders/conv_block.glsl.

@@ -86,13 +86,25 @@ Match match_conv_winograd(const MatchCall& m) {
       return std::array<int32_t, 2>{static_cast<int32_t>(v[1]), static_cast<int32_t>(v[2])};
     };
     const ops::Window& w = conv.window;
-    return recorder_of(recorder).dispatch(
-        shader_name("winograd", conv.floats), after.constants({conv.bias >= 0, conv.addend >= 0}),
-        {x, Use::read(held->buffer, 16), conv.use_or(args.in, conv.bias, x), conv.use_or(args.in, conv.addend, x),
-         Use::write(args.out[0])},
-        WinogradParams{AfterParams(after), u32(conv.channels), u32(conv.made), u32(columns), u32(in_image), u32(across),
-                       size(w.in), size(w.out), size(w.pads_begin)},
-        groups_of(groups));
+    const WinogradParams params{AfterParams(after), u32(conv.channels), u32(conv.made),
+                                u32(columns),       u32(in_image),      u32(across),
+                                size(w.in),         size(w.out),        size(w.pads_begin)};
+    const std::string shader = shader_name("winograd", conv.floats);
+    auto constants = after.constants({conv.bias >= 0, conv.addend >= 0});
+    std::vector<Use> uses{x,
+                          Use::read(held->buffer, 16),
+                          conv.use_or(args.in, conv.bias, x),
+                          conv.use_or(args.in, conv.addend, x),
+                          Use::write(args.out[0]),
+                          x.unused()};
+    MOKA_TRY(recorder_of(recorder).dispatch(shader, constants, uses, params, groups_of(groups)));
+    recorder_of(recorder).may_norm(conv.normed([=](Recorder& again, const Norm& norm) mutable {
+      uses[4] = norm.out;
+      uses[5] = norm.scales;
+      constants.push_back(true);
+      return recorder_of(again).dispatch(shader, constants, uses, params, groups_of(groups));
+    }));
+    return {};
   };
   return Match::yes(std::move(c));
 }

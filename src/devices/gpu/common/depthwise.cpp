@@ -21,7 +21,7 @@ struct DepthwiseParams {
   AfterParams after, inner;
   uint32_t channels, made;
   std::array<int32_t, 2> in_size, out_size, strides, dilations, pads;
-  uint32_t has, segments, eights, times, height;
+  uint32_t has, segments, times, height;
 };
 
 std::array<int32_t, 2> last_two(const ir::Ints& v) { return {static_cast<int32_t>(v[1]), static_cast<int32_t>(v[2])}; }
@@ -78,7 +78,8 @@ std::shared_ptr<const Producer> depthwise_producer(const Conv& conv, const After
   return d;
 }
 
-Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, const std::vector<Use>& uses) {
+Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, const std::vector<Use>& uses,
+                        bool normed) {
   const bool shares = conv.card->shares_tiles();
   const Tiles tiles = tiles_for(conv);
   if (shares && tiles.groups[1] > kMostTimes) return nullptr;
@@ -106,17 +107,17 @@ Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, c
     else
       for (int64_t v : {blocks.pixels, w.strides[2], w.dilations[2], blocks.invocations()})
         out.constants.push_back(u32(v));
-    out.uses = {d->reads[0], uses[1], uses[2], uses[3], uses[4], d->reads[1], d->reads[2]};
-    // The unused bindings of an absent bias or addend may be of a buffer that this dispatch does not bind.
-    for (size_t i : {2, 3})
-      if (uses[i].is_unused) out.uses[i] = d->reads[0].unused();
+    out.uses = {d->reads[0], uses[1], uses[2], uses[3], uses[4], d->reads[1], d->reads[2], uses[5]};
+    // The unused bindings of what is absent may be of a buffer that this dispatch does not bind.
+    for (size_t i : {2, 3, 7})
+      if (out.uses[i].is_unused) out.uses[i] = d->reads[0].unused();
     const DepthwiseParams params{AfterParams(after),     AfterParams(d->after),
                                  u32(conv.channels),     u32(conv.made),
                                  last_two(w.in),         last_two(w.out),
                                  last_two(w.strides),    last_two(w.dilations),
-                                 last_two(w.pads_begin), has_of(conv.bias >= 0, conv.addend >= 0, after),
-                                 u32(blocks.segments),   u32(blocks.eights),
-                                 blocks.times(),         u32(w.kernel[1])};
+                                 last_two(w.pads_begin), has_of(conv.bias >= 0, conv.addend >= 0, after, normed),
+                                 u32(blocks.segments),   blocks.times(),
+                                 u32(w.kernel[1])};
     const auto* bytes = reinterpret_cast<const std::byte*>(&params);
     out.params.assign(bytes, bytes + sizeof params);
     out.groups = groups_of(shares ? tiles.groups : blocks.groups);

@@ -11,8 +11,9 @@ namespace moka::devices::gpu {
 /// not a two-dimensional one with one result for each channel.
 std::shared_ptr<const Producer> depthwise_producer(const Conv& conv, const After& after, const RecordArgs& args);
 
-/// How a 1 x 1 convolution absorbs a depthwise one. `uses`: x, weights in vectors of four, bias, addend, result. A bias
-/// or an addend that is absent is an unused binding.
-Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, const std::vector<Use>& uses);
+/// How a 1 x 1 convolution absorbs a depthwise one. `uses`: x, weights in vectors of four, bias, addend, result, and a
+/// norm's scales if `normed`. A bias or an addend that is absent is an unused binding.
+Absorb absorb_depthwise(const Conv& conv, const After& after, Element weights, const std::vector<Use>& uses,
+                        bool normed);
 
 }  // namespace moka::devices::gpu

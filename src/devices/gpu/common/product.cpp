@@ -71,19 +71,26 @@ Tiles Tiles::in_parts(const Features& card, int64_t depth) const {
   return all;
 }
 
-Status PartSums::record(Recorder& recorder, const Use& partial, Use bias, Use addend, const Use& y) const {
+Status PartSums::record(Recorder& recorder, const Use& partial, Use bias, Use addend, const Use& y, Use scales) const {
   struct Params {
     AfterParams after;
     uint32_t has, count, parts, bias_step, biases;
   };
-  const bool biased = bias.buffer != nullptr, added = addend.buffer != nullptr;
+  const bool biased = bias.buffer != nullptr, added = addend.buffer != nullptr, normed = scales.buffer != nullptr;
   if (!biased) bias = partial.unused();
   if (!added) addend = partial.unused();
-  MOKA_TRY(recorder_of(recorder).dispatch(
-      shader_name("add_parts", floats), after.constants({}), {partial, bias, addend, y},
-      Params{AfterParams(after), has_of(biased, added, after), u32(count), u32(parts), u32(bias_step), u32(biases)},
-      CommandRecorder::lines(static_cast<uint64_t>(count))));
+  if (!normed) scales = partial.unused();
+  MOKA_TRY(recorder_of(recorder).dispatch(shader_name("add_parts", floats), after.constants({}),
+                                          {partial, bias, addend, y, scales},
+                                          Params{AfterParams(after), has_of(biased, added, after, normed), u32(count),
+                                                 u32(parts), u32(bias_step), u32(biases)},
+                                          CommandRecorder::lines(static_cast<uint64_t>(count))));
   recorder_of(recorder).may_share(0);
+  if (!normed && biases > 1)
+    recorder_of(recorder).may_norm({biases, bias_step, [=, *this](Recorder& again, const Norm& norm) {
+                                      return record(again, partial, biased ? bias : Use{}, added ? addend : Use{},
+                                                    norm.out, norm.scales);
+                                    }});
   return {};
 }
 

@@ -22,14 +22,14 @@ Tiles tiles_of(const Features& card, int64_t rows, int64_t columns, int64_t entr
 /// Tiles of 64 rows where there are enough of them, so that few groups read the same columns.
 Tiles large_tiles_of(const Features& card, int64_t rows, int64_t columns, int64_t entries, int64_t depth);
 
-/// Adds the sums of all parts, the bias and the addend. Element i has the bias i / bias_step % biases. A bias or an
-/// addend without a buffer is absent.
+/// Adds the sums of all parts, the bias and the addend. Element i has the bias and the norm i / bias_step % biases. A
+/// bias, an addend or a norm without a buffer is absent.
 struct PartSums {
   Element floats = Element::f32;
   After after;
   int64_t count = 0, parts = 1, bias_step = 1, biases = 1;
 
-  Status record(Recorder& recorder, const Use& partial, Use bias, Use addend, const Use& y) const;
+  Status record(Recorder& recorder, const Use& partial, Use bias, Use addend, const Use& y, Use scales = {}) const;
 };
 
 /// The groups that compute a product in blocks of 8 by 8 (shaders/product_block.glsl).

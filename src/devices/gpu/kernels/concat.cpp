@@ -120,7 +120,7 @@ Match match_slice_update(const MatchCall& m) {
   set_cost(c, m);
   c.record = [=](Recorder& recorder, const RecordArgs& args) -> Status {
     record_whole(recorder, view(args.in, x), args.out[0]);
-    return record_copy(recorder, copy, size_of(e), Use::read(view(args.in, update)), Use::write(args.out[0]));
+    return record_copy(recorder, copy, size_of(e), Use::read(view(args.in, update)), Use::update(args.out[0]));
   };
   return Match::yes(std::move(c));
 }

@@ -183,6 +183,47 @@ std::shared_ptr<ConvWeights> upload_codes(KernelChoice& c, const Conv& conv, ker
   return held;
 }
 
+/// How a convolution is computed in tiles or blocks.
+struct TiledConv {
+  Conv conv;
+  After after;
+  Element weights;
+  Tiles tiles;
+  ConvBlocks blocks;
+  std::string shader;
+  bool plain;  ///< a kernel of 1, no strides and no padding
+
+  Status record_tiles(Recorder& recorder, const std::vector<Use>& uses, const After& functions, uint32_t has) const {
+    const ops::Window& w = conv.window;
+    return recorder_of(recorder).dispatch(
+        shader, tiles.constants(functions.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), plain})),
+        uses,
+        ConvParams{AfterParams(functions), u32(conv.channels), u32(conv.made), u32(w.groups), WindowParams(w), has},
+        groups_of(tiles.groups));
+  }
+
+  /// `uses`: x, weights, bias, addend, y, and the scales of the weights or, if `normed`, of a norm.
+  Status record(Recorder& recorder, std::vector<Use> uses, bool normed) const {
+    if (conv.card->shares_tiles()) {
+      MOKA_TRY(record_tiles(recorder, uses, after, has_of(conv.bias >= 0, conv.addend >= 0, after, normed)));
+      recorder_of(recorder).may_share(4);
+    } else {
+      MOKA_TRY(blocks.record(recorder, conv, after, weights, uses, normed));
+    }
+    if (weights == Element::u8) return {};
+    if (plain && conv.window.groups == 1)
+      recorder_of(recorder).absorb(absorb_depthwise(conv, after, weights, uses, normed));
+    if (!normed)
+      recorder_of(recorder).may_norm(
+          conv.normed([=, *this, uses = std::move(uses)](Recorder& again, const Norm& norm) mutable {
+            uses[4] = norm.out;
+            uses[5] = norm.scales;
+            return record(again, uses, true);
+          }));
+    return {};
+  }
+};
+
 /// Tiles or blocks of channels by pixels.
 Match match_conv_tiled(const MatchCall& m) {
   std::string refusal;
@@ -219,41 +260,25 @@ Match match_conv_tiled(const MatchCall& m) {
   if (shares) c.scratch = tiles.scratch(planes * conv->made * w.out_count());
   bool plain = w.taps() == 1;
   for (int i = 0; i < 3; i++) plain &= w.strides[i] == 1 && w.pads_begin[i] == 0 && w.in[i] == w.out[i];
-  const std::string shader = tile_shader_name(card, "conv", conv->floats, weights);
-  c.record = [=, conv = *conv](Recorder& recorder, const RecordArgs& args) -> Status {
-    const ops::Window& w = conv.window;
+  const TiledConv tiled{*conv, after, weights, tiles, blocks, tile_shader_name(card, "conv", conv->floats, weights),
+                        plain};
+  c.record = [=](Recorder& recorder, const RecordArgs& args) -> Status {
+    const Conv& conv = tiled.conv;
     const Use x = conv.use(args.in, conv.x);
-    const std::vector<Use> uses{x,
-                                Use::read(held->bytes ? held->bytes : held->floats->buffer, 4 * size_of(weights)),
-                                conv.use_or(args.in, conv.bias, x),
-                                conv.use_or(args.in, conv.addend, x),
-                                Use::write(args.out[0]),
-                                held->scales ? Use::read(held->scales, 16) : x.unused()};
-    const auto record_tiles = [&](const std::vector<Use>& uses, const After& after, bool bias, bool addend) {
-      return recorder_of(recorder).dispatch(
-          shader, tiles.constants(after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), plain})), uses,
-          ConvParams{AfterParams(after), u32(conv.channels), u32(conv.made), u32(w.groups), WindowParams(w),
-                     has_of(bias, addend, after)},
-          groups_of(tiles.groups));
-    };
-    if (!shares) {
-      MOKA_TRY(blocks.record(recorder, conv, after, weights, uses));
-    } else if (tiles.parts > 1) {
-      const int64_t pixels = w.out_count(), results = planes * conv.made * pixels;
-      std::vector<Use> parts = uses;
-      parts[2] = parts[3] = x.unused();
-      parts[4] = scratch_of(args, results * tiles.parts);
-      MOKA_TRY(record_tiles(parts, After{}, false, false));
-      parts[4].written = false;
-      const PartSums sums{conv.floats, after, results, tiles.parts, pixels, conv.made * w.groups};
-      return sums.record(recorder, parts[4], conv.use(args.in, conv.bias), conv.use(args.in, conv.addend), uses[4]);
-    } else {
-      MOKA_TRY(record_tiles(uses, after, conv.bias >= 0, conv.addend >= 0));
-      recorder_of(recorder).may_share(4);
-    }
-    if (plain && w.groups == 1 && weights != Element::u8)
-      recorder_of(recorder).absorb(absorb_depthwise(conv, after, weights, uses));
-    return {};
+    std::vector<Use> uses{x,
+                          Use::read(held->bytes ? held->bytes : held->floats->buffer, 4 * size_of(weights)),
+                          conv.use_or(args.in, conv.bias, x),
+                          conv.use_or(args.in, conv.addend, x),
+                          Use::write(args.out[0]),
+                          held->scales ? Use::read(held->scales, 16) : x.unused()};
+    if (!shares || tiled.tiles.parts == 1) return tiled.record(recorder, std::move(uses), false);
+    const int64_t pixels = conv.window.out_count(), results = planes * conv.made * pixels;
+    const Use sums = scratch_of(args, results * tiled.tiles.parts), y = uses[4];
+    uses[2] = uses[3] = x.unused();
+    uses[4] = sums;
+    MOKA_TRY(tiled.record_tiles(recorder, uses, After{}, 0));
+    const PartSums all{conv.floats, after, results, tiled.tiles.parts, pixels, conv.made * conv.window.groups};
+    return all.record(recorder, sums.to_read(), conv.use(args.in, conv.bias), conv.use(args.in, conv.addend), y);
   };
   return Match::yes(std::move(c));
 }
@@ -282,20 +307,32 @@ Match match_conv_direct(const MatchCall& m) {
     const uint32_t deep = u32(w.kernel[0]), tall = u32(w.kernel[1]);
     auto constants = after.constants({shares ? deep : 0, shares ? tall : 0, u32(w.kernel[2])});
     for (int64_t v : {pixels, w.strides[2], w.dilations[2]}) constants.push_back(u32(v));
-    MOKA_TRY(recorder_of(recorder).dispatch(shader_name("conv_direct", conv.floats), std::move(constants),
-                                            {x, conv.use(args.in, conv.weight), conv.use_or(args.in, conv.bias, x),
-                                             conv.use_or(args.in, conv.addend, x), Use::write(args.out[0])},
-                                            DirectParams{AfterParams(after),
-                                                         static_cast<uint32_t>(n),
-                                                         u32(conv.channels),
-                                                         u32(conv.made),
-                                                         u32(w.groups),
-                                                         WindowParams(w),
-                                                         has_of(conv.bias >= 0, conv.addend >= 0, after),
-                                                         {deep, tall}},
-                                            CommandRecorder::lines(n)));
+    std::vector<Use> uses{x,
+                          conv.use(args.in, conv.weight),
+                          conv.use_or(args.in, conv.bias, x),
+                          conv.use_or(args.in, conv.addend, x),
+                          Use::write(args.out[0]),
+                          x.unused()};
+    DirectParams params{AfterParams(after),
+                        static_cast<uint32_t>(n),
+                        u32(conv.channels),
+                        u32(conv.made),
+                        u32(w.groups),
+                        WindowParams(w),
+                        has_of(conv.bias >= 0, conv.addend >= 0, after),
+                        {deep, tall}};
+    const std::string shader = shader_name("conv_direct", conv.floats);
+    MOKA_TRY(recorder_of(recorder).dispatch(shader, constants, uses, params, CommandRecorder::lines(n)));
     recorder_of(recorder).may_share(3);
     recorder_of(recorder).offer(depthwise_producer(conv, after, args));
+    recorder_of(recorder).may_norm(conv.normed([=](Recorder& again, const Norm& norm) mutable -> Status {
+      uses[4] = norm.out;
+      uses[5] = norm.scales;
+      params.has |= HAS_NORM;
+      MOKA_TRY(recorder_of(again).dispatch(shader, constants, uses, params, CommandRecorder::lines(n)));
+      recorder_of(again).may_share(3);
+      return {};
+    }));
     return {};
   };
   return Match::yes(std::move(c));

@@ -156,24 +156,35 @@ Match match_tiled(const MatchCall& m) {
     const ops::Window& w = t.window;
     const WindowParams p(w);
     const Use held_weights = Use::read(held->buffer, 4 * size_of(weights));
-    if (!shares) {
-      std::vector<Use> uses = t.uses(args, held_weights);
-      uses.insert(uses.begin() + 3, uses[0].unused());  // an addend
-      uses.push_back(uses[0].unused());                 // scales
-      const ConvParams params{
-          AfterParams(after), u32(t.channels), u32(t.made), u32(w.groups), p, has_of(t.bias >= 0, false, after)};
-      MOKA_TRY(recorder_of(recorder).dispatch(shader, blocks.constants(after, false), std::move(uses),
-                                              BlockParams(blocks, params), groups_of(blocks.groups)));
-      recorder_of(recorder).may_share(ConvBlocks::kFunctions);
-      return {};
-    }
-    return recorder_of(recorder).dispatch(
-        shader,
-        tiles.constants(after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), u32(w.strides[0]),
-                                         u32(w.strides[1]), u32(w.strides[2]), t.bias >= 0})),
-        t.uses(args, held_weights),
-        TiledParams{AfterParams(after), u32(t.channels), u32(t.made), u32(w.groups), p.in_size, p.out_size, p.pads},
-        groups_of(tiles.groups));
+    std::vector<Use> uses = t.uses(args, held_weights);
+    uses.push_back(uses[0].unused());                              // a norm's scales
+    if (!shares) uses.insert(uses.begin() + 3, uses[0].unused());  // an addend
+    const auto record = [=](Recorder& to, const std::vector<Use>& bound, bool normed) -> Status {
+      if (!shares) {
+        const uint32_t has = has_of(t.bias >= 0, false, after, normed);
+        const ConvParams params{AfterParams(after), u32(t.channels), u32(t.made), u32(w.groups), p, has};
+        MOKA_TRY(recorder_of(to).dispatch(shader, blocks.constants(after, false), bound, BlockParams(blocks, params),
+                                          groups_of(blocks.groups)));
+        recorder_of(to).may_share(ConvBlocks::kFunctions);
+        return {};
+      }
+      auto constants =
+          tiles.constants(after.constants({u32(w.kernel[0]), u32(w.kernel[1]), u32(w.kernel[2]), u32(w.strides[0]),
+                                           u32(w.strides[1]), u32(w.strides[2]), t.bias >= 0}));
+      if (normed) constants.push_back(true);
+      return recorder_of(to).dispatch(
+          shader, std::move(constants), bound,
+          TiledParams{AfterParams(after), u32(t.channels), u32(t.made), u32(w.groups), p.in_size, p.out_size, p.pads},
+          groups_of(tiles.groups));
+    };
+    MOKA_TRY(record(recorder, uses, false));
+    const auto record_normed = [=](Recorder& again, const Norm& norm) mutable {
+      uses[uses.size() - 2] = norm.out;
+      uses.back() = norm.scales;
+      return record(again, uses, true);
+    };
+    recorder_of(recorder).may_norm({t.made * w.groups, w.out_count(), record_normed});
+    return {};
   };
   return Match::yes(std::move(c));
 }

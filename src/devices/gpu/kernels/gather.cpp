@@ -131,7 +131,7 @@ Match match_scatter(const MatchCall& m) {
     record_whole(recorder, view(args.in, data), args.out[0]);
     return recorder_of(recorder).dispatch(
         shader_name("scatter", e), {a.along, a.depth, number, wraps},
-        {Use::read(view(args.in, at)), Use::read(view(args.in, updates)), Use::write(args.out[0])},
+        {Use::read(view(args.in, at)), Use::read(view(args.in, updates)), Use::update(args.out[0])},
         ScatterParams{static_cast<uint32_t>(lanes), a.inner, a.n, a.outer_step, a.components},
         CommandRecorder::lines(lanes));
   };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/sha256.h"
 #include "devices/gpu/common/groups.h"
 #include "devices/gpu/kernels/family.h"
+#include "ir/affine.h"
 #include "ops/common/common.h"
 
 namespace moka::devices::gpu {
@@ -121,11 +123,81 @@ Match by_channels(const MatchCall& m, std::string_view kernel, uint32_t number, 
   return Match::yes(std::move(c));
 }
 
+/// The known statistics of a batch norm.
+struct NormConstants {
+  std::array<int, 4> args;  ///< mean, variance, gamma, beta; -1: none
+  int64_t channels;
+  double epsilon;
+
+  Result<std::vector<float>> scales(PrepareContext& context) const {
+    std::array<std::vector<double>, 4> numbers;
+    for (size_t k = 0; k < 4; k++) {
+      numbers[k].assign(static_cast<size_t>(channels), k == 1 || k == 2 ? 1.0 : 0.0);
+      if (args[k] < 0) continue;
+      const ir::TensorView v = MOKA_TRY(context.constant(args[k]));
+      for (int64_t i = 0; i < channels; i++) numbers[k][static_cast<size_t>(i)] = ir::load_f64(v, i);
+    }
+    const ir::Affine a = ir::affine_of_norm(numbers[0], numbers[1], numbers[2], numbers[3], epsilon);
+    std::vector<float> pairs;
+    for (size_t i = 0; i < static_cast<size_t>(channels); i++) {
+      pairs.push_back(static_cast<float>(ir::Affine::at(a.scale, i)));
+      pairs.push_back(static_cast<float>(ir::Affine::at(a.shift, i)));
+    }
+    return pairs;
+  }
+};
+
+/// The norm as a factor and an addend for each channel, which other dispatches can apply.
+void describe_norm(CommandRecorder& recorder, const Norm& norm, const ir::Shape& shape, const After& after) {
+  Chain chain;
+  chain.size = {u32(norm.inner), u32(norm.channels), u32(shape[0])};
+  Use scales = norm.scales;
+  scales.element = 4;
+  chain.inputs = {{norm.from, {1, u32(norm.inner), u32(norm.inner * norm.channels)}},
+                  {scales, {0, 2, 0}},
+                  {scales.from(1), {0, 2, 0}}};
+  chain.out = norm.out;
+  chain.add_binary(B_MUL, Chain::input(0), Chain::input(1));
+  chain.add_binary(B_ADD, chain.last(), Chain::input(2));
+  for (const Function& f : after.functions)
+    if (f.number != F_NONE) chain.add(f.number, chain.last(), f.a, f.b);
+  recorder.is_chain(std::move(chain));
+  if (after.count == 0) recorder.is_norm(norm);
+}
+
 Match match_batch_norm(const MatchCall& m) {
   const auto epsilon = m.call.number("epsilon");
   if (!epsilon.ok()) return Match::no("an epsilon that is not constant");
-  return by_channels(m, "batch_norm", CHANNELS_BATCH_NORM, "mean", "variance", "gamma", "beta",
-                     static_cast<float>(*epsilon));
+  Match match = by_channels(m, "batch_norm", CHANNELS_BATCH_NORM, "mean", "variance", "gamma", "beta",
+                            static_cast<float>(*epsilon));
+  bool is_known = match.choice != nullptr && float_element(m) == Element::f32;
+  for (const char* p : {"mean", "variance", "gamma", "beta"}) is_known &= !m.call.has(p) || m.is_constant(p);
+  if (!is_known) return match;
+  KernelChoice& c = *match.choice;
+  const ir::Shape& shape = m.call.shape("x");
+  const auto index = [&](std::string_view p) { return m.call.arg_index(p); };
+  const NormConstants constants{{index("mean"), index("variance"), index("gamma"), index("beta")}, shape[1], *epsilon};
+  const auto held = std::make_shared<Uploaded>();
+  c.prepare = [=](PrepareContext& context) -> Status {
+    const std::vector<float> scales = MOKA_TRY(constants.scales(context));
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(scales));
+    // Other norms may have the same mean.
+    held->buffer = MOKA_TRY(context.upload(constants.args[0], cat("norm ", base64(sha256(bytes))), bytes.size(),
+                                           [&](const ir::TensorView&, std::byte* to) -> Status {
+                                             std::copy(bytes.begin(), bytes.end(), to);
+                                             return {};
+                                           }));
+    return {};
+  };
+  c.record = [=, x = index("x"), after = after_of(m.epilogue), alone = std::move(c.record)](
+                 Recorder& recorder, const RecordArgs& args) -> Status {
+    MOKA_TRY(alone(recorder, args));
+    const Norm norm{Use::read(held->buffer, 8), Use::read(view(args.in, x)), Use::write(args.out[0]),
+                    constants.channels, shape.count(2, shape.rank())};
+    describe_norm(recorder_of(recorder), norm, shape, after);
+    return {};
+  };
+  return match;
 }
 
 Match match_softplus(const MatchCall& m) {

@@ -12,13 +12,15 @@ layout(binding = 0) readonly buffer X { float x[]; };
 layout(binding = 1) readonly buffer B { T bias[]; };
 layout(binding = 2) readonly buffer R { T addend[]; };
 layout(binding = 3) writeonly buffer Y { T y[]; };
+layout(binding = 4) readonly buffer N { vec2 norms[]; };
 layout(push_constant) uniform P {
-  uint x_at, bias_at, addend_at, y_at;
+  uint x_at, bias_at, addend_at, y_at, norms_at;
   float a1, b1, a2, b2;
   uint has, count, parts;
-  uint bias_step, biases;  // element i has the bias i / bias_step % biases
+  uint bias_step, biases;  // element i has the bias and the norm i / bias_step % biases
 };
 #include "after.glsl"
+#include "norms.glsl"
 
 void main() {
   const uint i = index();
@@ -27,5 +29,5 @@ void main() {
   for (uint p = 0; p < parts; p++) v += x[x_at + p * count + i];
   if (has_bias()) v += float(bias[bias_at + i / bias_step % biases]);
   if (has_addend()) v += float(addend[addend_at + i]);
-  y[y_at + i] = T(applied(v));
+  y[y_at + i] = T(normed(applied(v), norm_of(i / bias_step % biases)));
 }

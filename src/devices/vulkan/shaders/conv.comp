@@ -22,6 +22,8 @@ layout(binding = 4) writeonly buffer Y { T y[]; };
 layout(binding = 4) writeonly buffer Z { float partial[]; };
 // For weights that are bytes: (byte - offset) * scale. The buffer has [channels / 4] times four scales and four offsets.
 layout(binding = 5) readonly buffer Q { vec4 scales[]; };
+layout(binding = 5) readonly buffer N { vec2 norms[]; };  // for other weights
+#define norms_at scales_at
 layout(push_constant) uniform P {
   uint x_at, w_at, bias_at, addend_at, y_at, scales_at;
   float a1, b1, a2, b2;

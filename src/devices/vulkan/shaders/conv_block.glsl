@@ -19,6 +19,8 @@ layout(binding = 3) readonly buffer R { T addend[]; };
 layout(binding = 4) writeonly buffer Y { T y[]; };
 // For weights that are bytes: (byte - offset) * scale, [channels / 4] of four scales and four offsets.
 layout(binding = 5) readonly buffer Q { vec4 scales[]; };
+layout(binding = 5) readonly buffer N { vec2 norms[]; };  // for other weights
+#define norms_at scales_at
 layout(push_constant) uniform P {
   uint x_at, w_at, bias_at, addend_at, y_at, scales_at;
   float a1, b1, a2, b2;
@@ -31,6 +33,7 @@ layout(push_constant) uniform P {
 };
 
 #include "after.glsl"
+#include "norms.glsl"
 #include "columns.glsl"
 
 void main() {
@@ -113,13 +116,14 @@ void main() {
   const uint out_plane = uint(out_size[0] * out_size[1] * out_size[2]);
   [[dont_unroll]] for (uint row = first_row; row < min(first_row + 8, made); row++) {
     const float b = has_bias() ? float(bias[bias_at + part * made + row]) : 0.0;
+    const vec2 norm = norm_of(part * made + row);
     uint at = (plane * made + row) * out_plane + uint((to.x * out_size[1] + to.y) * out_size[2] + to.z);
     float results[kPixels];
     [[unroll]] for (int n = 0; n < kPixels; n++) results[n] = sum[n] + b;
     [[dont_unroll]] for (int n = ow; n < min(ow + kPixels, size.z); n++) {
       float v = results[0];
       if (has_addend()) v += float(addend[addend_at + at]);
-      y[y_at + at] = T(applied(v));
+      y[y_at + at] = T(normed(applied(v), norm));
       at += uint(step.z);
       [[unroll]] for (int m = 0; m < kPixels - 1; m++) results[m] = results[m + 1];
     }

@@ -25,6 +25,7 @@ layout(binding = 3) readonly buffer R { T addend[]; };
 layout(binding = 4) writeonly buffer Y { T y[]; };
 layout(binding = 5) readonly buffer D { T inner[]; };
 layout(binding = 6) readonly buffer E { T inner_bias[]; };
+layout(binding = 7) readonly buffer N { vec2 norms[]; };
 #include "depthwise.glsl"
 #include "tile.glsl"
 
@@ -79,13 +80,14 @@ void main() {
     const uint row = first_row + row_group() * 4 + i;
     if (row >= made) break;
     const float b = has_bias() ? float(bias[bias_at + row]) : 0.0;
+    const vec2 norm = norm_of(row);
     [[unroll]] for (uint j = 0; j < 4; j++) {
       const uint q = first_pixel + column_group() + j * kQuads;
       if (q >= pixels) break;
       const uint to = (image * made + row) * pixels + q;
       float v = sum[i][j] + b;
       if (has_addend()) v += float(addend[addend_at + to]);
-      y[y_at + to] = T(applied(v));
+      y[y_at + to] = T(normed(applied(v), norm));
     }
   }
 }

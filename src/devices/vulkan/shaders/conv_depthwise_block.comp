@@ -25,13 +25,14 @@ layout(binding = 3) readonly buffer R { T addend[]; };
 layout(binding = 4) writeonly buffer Y { T y[]; };
 layout(binding = 5) readonly buffer D { T inner[]; };
 layout(binding = 6) readonly buffer E { T inner_bias[]; };
+layout(binding = 7) readonly buffer N { vec2 norms[]; };
 #include "depthwise.glsl"
 #include "columns.glsl"
 
 shared vec4 made_of_x[512];  // of eights * times channels of x: two for each segment
 
 void main() {
-  const uint t = gl_LocalInvocationID.x, image = gl_WorkGroupID.z, each = segments, rows8 = eights, again = times;
+  const uint t = gl_LocalInvocationID.x, image = gl_WorkGroupID.z, each = segments, rows8 = (made + 7) / 8, again = times;
   const uint eight = t / each, segment = t - eight * each, at_once = rows8 * again, all_channels = channels;
   const ivec2 in_sizes = ivec2(in_size[0], in_size[1]);
   const int in_row = (out_size[1] + kPixels - 1) / kPixels;
@@ -90,13 +91,14 @@ void main() {
   // Drivers take long to compile unrolled loops. Instead, the sums move up by one, so that their indices stay constant.
   [[dont_unroll]] for (uint row = eight * 8; row < min(eight * 8 + 8, made); row++) {
     const float b = has_bias() ? float(bias[bias_at + row]) : 0.0;
+    const vec2 norm = norm_of(row);
     uint to = (image * made + row) * pixels + uint(oh * out_size[1] + ow);
     float results[kPixels];
     [[unroll]] for (int n = 0; n < kPixels; n++) results[n] = sum[n] + b;
     [[dont_unroll]] for (int n = ow; n < min(ow + kPixels, out_size[1]); n++) {
       float v = results[0];
       if (has_addend()) v += float(addend[addend_at + to]);
-      y[y_at + to] = T(applied(v));
+      y[y_at + to] = T(normed(applied(v), norm));
       to++;
       [[unroll]] for (int m = 0; m < kPixels - 1; m++) results[m] = results[m + 1];
     }

@@ -19,8 +19,9 @@ layout(binding = 1) readonly buffer W { T w[]; };
 layout(binding = 2) readonly buffer B { T bias[]; };
 layout(binding = 3) readonly buffer R { T addend[]; };
 layout(binding = 4) writeonly buffer Y { T y[]; };
+layout(binding = 5) readonly buffer N { vec2 norms[]; };
 layout(push_constant) uniform P {
-  uint x_at, w_at, bias_at, addend_at, y_at;
+  uint x_at, w_at, bias_at, addend_at, y_at, norms_at;
   float a1, b1, a2, b2;
   uint count, channels, made, groups;  // channels of a group, in x and y
   int in_size[3], out_size[3], strides[3], dilations[3], pads[3];
@@ -28,6 +29,7 @@ layout(push_constant) uniform P {
   int depth, height;
 };
 #include "after.glsl"
+#include "norms.glsl"
 #include "columns.glsl"
 
 void main() {
@@ -69,11 +71,12 @@ void main() {
   }
   // A driver takes long to compile what is unrolled. The sums move up by one instead, so that their indices stay constant.
   const float of_channel = has_bias() ? float(bias[bias_at + c]) : 0.0;
+  const vec2 norm = norm_of(c);
   uint to = uint(row * out_size[2] + ow);
   [[dont_unroll]] for (int n = ow; n < min(ow + kPixels, out_size[2]); n++) {
     float v = sum[0] + of_channel;
     if (has_addend()) v += float(addend[addend_at + to]);
-    y[y_at + to] = T(applied(v));
+    y[y_at + to] = T(normed(applied(v), norm));
     to++;
     [[unroll]] for (int m = 0; m < kPixels - 1; m++) sum[m] = sum[m + 1];
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "after.glsl"
+#include "norms.glsl"
 const bool kLeftLine = false, kRightLine = false;
 #include "tile.glsl"
 // The product of weights, vec4 [groups, depth, channels / 4], and the windows of x. The columns of the windows are made
@@ -76,7 +77,9 @@ void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, iv
   [[unroll]] for (uint i = 0; i < 4; i++) {
     const uint row = first_row + row_group() * 4 + i;
     if (row >= made) break;
-    const float b = has_bias() ? float(bias[bias_at + plane % groups * made + row]) : 0.0;
+    const uint channel = plane % groups * made + row;
+    const float b = has_bias() ? float(bias[bias_at + channel]) : 0.0;
+    const vec2 norm = norm_of(channel);
     [[unroll]] for (uint j = 0; j < 4; j++) {
       const int q = first_pixel + int(column_group() + j * kQuads);
       if (q >= pixels) break;
@@ -87,7 +90,7 @@ void convolve(uint plane, uint part, ivec3 stride, ivec3 dilation, ivec3 pad, iv
       }
       float v = sum[i][j] + b;
       if (has_addend()) v += float(addend[addend_at + to]);
-      y[y_at + to] = T(applied(v));
+      y[y_at + to] = T(normed(applied(v), norm));
     }
   }
 }

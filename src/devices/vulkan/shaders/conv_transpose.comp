@@ -18,20 +18,22 @@ layout(constant_id = 8) const uint kLast = 0;
 layout(constant_id = 9) const uint kTile = 64;
 layout(local_size_x_id = 10) in;
 layout(constant_id = 11) const uint kSlices = 1;
+layout(constant_id = 12) const bool kNorm = false;
 const uint kParts = 1;
 // The most taps of a phase.
 const uint kDepth = (kKernelDepth + kStrideDepth - 1) / kStrideDepth;
 const uint kHeight = (kKernelHeight + kStrideHeight - 1) / kStrideHeight;
 const uint kWidth = (kKernelWidth + kStrideWidth - 1) / kStrideWidth;
 const bool kPlain = false;
-const uint has = kBias ? HAS_FUNCTIONS | HAS_BIAS : HAS_FUNCTIONS;
+const uint has = HAS_FUNCTIONS | (kBias ? HAS_BIAS : 0) | (kNorm ? HAS_NORM : 0);
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) readonly buffer W { T2X4 w[]; };
 layout(binding = 2) readonly buffer B { T bias[]; };
 layout(binding = 3) writeonly buffer Y { T y[]; };
 layout(binding = 3) writeonly buffer Z { float partial[]; };
+layout(binding = 4) readonly buffer N { vec2 norms[]; };
 layout(push_constant) uniform P {
-  uint x_at, w_at, bias_at, y_at;
+  uint x_at, w_at, bias_at, y_at, norms_at;
   float a1, b1, a2, b2;
   uint channels, made, groups;  // channels of a group, in x and y
   int in_size[3], out_size[3], pads[3];

@@ -13,17 +13,22 @@ layout(constant_id = 0) const bool kBias = false;
 layout(constant_id = 1) const bool kAddend = false;
 layout(constant_id = 2) const uint kThen = 0;
 layout(constant_id = 3) const uint kLast = 0;
+layout(constant_id = 4) const bool kNorm = false;
 layout(binding = 0) readonly buffer X { T x[]; };
 layout(binding = 1) readonly buffer W { vec4 w[]; };  // [16, channels, made / 4] of four
 layout(binding = 2) readonly buffer B { T bias[]; };
 layout(binding = 3) readonly buffer R { T addend[]; };
 layout(binding = 4) writeonly buffer Y { T y[]; };
+layout(binding = 5) readonly buffer N { vec2 norms[]; };
 layout(push_constant) uniform P {
-  uint x_at, w_at, bias_at, addend_at, y_at;
+  uint x_at, w_at, bias_at, addend_at, y_at, norms_at;
   float a1, b1, a2, b2;
   uint channels, made, columns, in_image, across;  // columns: batch * in_image tiles; across: tiles in a row
   int in_size[2], out_size[2], pads[2];
 };
+
+const uint has = kNorm ? HAS_NORM : 0;
+#include "norms.glsl"
 
 const uint kDepth = 4;  // channels in shared memory at a time
 // First [kDepth, 16, 8] of four channels of the result and as many of four tiles, then [16, 8, 8] of four sums.
@@ -99,6 +104,7 @@ void main() {
       [[unroll]] for (uint e = 0; e < 16; e++) m[e / 4][e % 4] = pool[(e * 8 + t / 32) * 8 + t % 32 / 4][t % 4];
       const vec4 down[2] = {m[0] + m[1] + m[2], m[1] - m[2] - m[3]};
       const float b = kBias ? float(bias[bias_at + row]) : 0.0;
+      const vec2 norm = norm_of(row);
       [[unroll]] for (int r = 0; r < 2; r++) {
         const vec2 v = transformed_back(down[r]);
         [[unroll]] for (int c = 0; c < 2; c++) {
@@ -106,7 +112,7 @@ void main() {
           const uint at = (out_image * made + row) * uint(out_size[0] * out_size[1]) + uint((oh + r) * out_size[1] + ow + c);
           float s = v[c] + b;
           if (kAddend) s += float(addend[addend_at + at]);
-          y[y_at + at] = T(function_of(kLast, function_of(kThen, s, a1, b1), a2, b2));
+          y[y_at + at] = T(normed(function_of(kLast, function_of(kThen, s, a1, b1), a2, b2), norm));
         }
       }
     }

@@ -16,7 +16,8 @@
  * takes or fills one; a MOKA_..._INIT does. Others keep their members. tests/c_api/abi.txt lists them all.
  *
  * Threads: a moka_model, moka_description, moka_compute_plan and moka_cancellation may be used by many threads at once.
- * moka_features, moka_state and moka_update belong to one thread at a time.
+ * So may the memory of a moka_shared_buffer, as far as its content allows it. moka_features, moka_state and moka_update
+ * belong to one thread at a time.
  *
  * moka/plugin.h has custom layers, operations and models: a program registers its own functions with
  * moka_register_layer, moka_register_operation and moka_register_model, without a plug-in. moka/moka_files.h reads
@@ -24,6 +25,7 @@
 
 #include "moka/c_core.h"
 #include "moka/c_plan.h"
+#include "moka/c_shared.h"
 #include "moka/c_update.h"
 
 #endif

@@ -30,6 +30,7 @@
 #include "moka/program.h"
 #include "moka/rates.h"
 #include "moka/report.h"
+#include "moka/shared_buffer.h"
 #include "moka/stream.h"
 #include "moka/trace.h"
 #include "moka/update.h"

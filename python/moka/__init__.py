@@ -59,6 +59,7 @@ from ._model import Model
 from ._onnx import check_onnx, to_onnx
 from ._predictor import Intermediate
 from ._report import Report, ReportComparison, report
+from ._shared import SharedBuffer
 from ._trace import span as trace_span
 from ._trace import trace
 from ._update_task import UpdateContext, UpdateTask
@@ -91,6 +92,7 @@ __all__ = [
     "PlannedOperation",
     "Report",
     "ReportComparison",
+    "SharedBuffer",
     "State",
     "TraceSummary",
     "UnsupportedError",

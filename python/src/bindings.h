@@ -39,6 +39,7 @@ void bind_model(nanobind::module_& m);
 void bind_custom(nanobind::module_& m);
 void bind_trace(nanobind::module_& m);
 void bind_draw(nanobind::module_& m);
+void bind_shared_buffer(nanobind::module_& m);
 void bind_build(nanobind::module_& m);
 void bind_edit(nanobind::module_& m);
 void bind_lint(nanobind::module_& m);

@@ -27,6 +27,7 @@ NB_MODULE(_moka, m) {
   moka::python::bind_custom(m);
   moka::python::bind_trace(m);
   moka::python::bind_draw(m);
+  moka::python::bind_shared_buffer(m);
   moka::python::bind_build(m);
   moka::python::bind_edit(m);
   moka::python::bind_lint(m);

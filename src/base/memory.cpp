@@ -59,6 +59,15 @@ void drop_whole_pages(std::byte* data, size_t size) {
 
 std::shared_ptr<std::byte> allocate_large(size_t bytes) { return map_large(bytes, 0); }
 
+std::shared_ptr<std::byte> allocate_pages(size_t& bytes) {
+  static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  if (bytes > std::numeric_limits<size_t>::max() - 2 * kHugePage) return nullptr;
+  bytes = round_up(std::max<size_t>(bytes, 1), page);
+  if (!kOneAllocationEach && bytes >= kHugePage) return allocate_large(bytes);
+  void* p = std::aligned_alloc(page, bytes);
+  return {static_cast<std::byte*>(p), [](std::byte* q) { std::free(q); }};
+}
+
 std::shared_ptr<std::byte> allocate_zeros(size_t bytes) {
   if (!kOneAllocationEach && bytes >= kHugePage) return allocate_large(bytes);  // new pages are zeros
   if (bytes > std::numeric_limits<size_t>::max() - 2 * kLine) return nullptr;

@@ -10,8 +10,10 @@ namespace moka {
 /// Allocates large, long-lived memory with undefined content, 64-byte aligned, on huge pages when the system grants
 /// them. Null when memory is exhausted.
 std::shared_ptr<std::byte> allocate_large(size_t bytes);
-/// The same with zeros. Memory of 2 MiB or more goes back to the system when it is freed. The heap would keep it, and
-/// would keep all later blocks of this size too.
+/// The same in whole pages of its own; `bytes` becomes what they have.
+std::shared_ptr<std::byte> allocate_pages(size_t& bytes);
+/// allocate_large with zeros. Memory of 2 MiB or more goes back to the system when it is freed. The heap would keep it,
+/// and would keep all later blocks of this size too.
 std::shared_ptr<std::byte> allocate_zeros(size_t bytes);
 
 /// Returns freed heap memory to the system, if the C library can.

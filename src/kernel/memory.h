@@ -55,6 +55,15 @@ class Memory {
   /// Where the host reads the buffer itself, and may write it before a submission uses it. nullptr: by `write` and
   /// `read` only.
   virtual std::byte* host_address(const Buffer&) const { return nullptr; }
+  /// The alignment in bytes of the address and the size of memory that `share` takes; 0: it takes none. A device that
+  /// computes in the host's memory and has a value other than 0 reads and writes values of the host where they lie, in
+  /// plans, too.
+  virtual size_t share_alignment() const { return 0; }
+  /// A buffer over `bytes` bytes of the host's memory, which it keeps. Errors: unsupported, if the driver does not take
+  /// it.
+  virtual Result<std::shared_ptr<Buffer>> share(std::shared_ptr<std::byte>, size_t) const {
+    return fail(ErrorCode::unsupported, "a device with a memory of its own");
+  }
   /// Copies `bytes` bytes at `offset` in `from` to host memory, once no submission is running. Returns when the copy is
   /// complete. Errors: device_lost.
   virtual Status read(const Buffer& from, size_t offset, void* to, size_t bytes) const = 0;

@@ -5,8 +5,8 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-/// Normalizes the parts of a concat instead of its result where a batch norm is the concat's only reader: each part's norm
-/// can then become part of the convolution that makes the part.
+/// Normalizes the parts of a concat instead of its result where a batch norm is the concat's only reader: each part's
+/// norm can then become part of the convolution that makes the part.
 namespace moka::passes {
 
 namespace {
@@ -92,8 +92,8 @@ class NormSplitter {
       made.push_back(MOKA_TRY(builder.op("batch_norm", std::move(args), cat(norm.name, "_of_", part->name))));
       first += channels;
     }
-    Value* whole = MOKA_TRY(builder.op(
-        "concat", {{"values", made}, {"axis", 1}, {"interleave", false}}, norm.output()->name));
+    Value* whole =
+        MOKA_TRY(builder.op("concat", {{"values", made}, {"axis", 1}, {"interleave", false}}, norm.output()->name));
     c_.remark(cat(norm.name, " into the ", parts.size(), " parts of ", joined.name));
     take_name(*whole, *norm.output());
     replace_and_erase(norm, whole);

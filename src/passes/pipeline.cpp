@@ -15,9 +15,9 @@ namespace {
 constexpr std::string_view kOrder[] = {
     "widen_float16",    "narrow_states",        "fold_constants",       "remove_identities",  "recognise_gru",
     "einsum_to_matmul", "recognise_group_norm", "recognise_layer_norm", "fuse_fake_quantize", "fuse_hard_swish",
-    "fuse_gelu",        "fuse_attention",       "keep_operands_small",  "split_norms",        "fold_scale",         "merge_convs",
-    "fold_scale",       "transpose_images",     "remove_identities",    "fuse_bias",          "fuse_addends",
-    "fuse_activations"};
+    "fuse_gelu",        "fuse_attention",       "keep_operands_small",  "split_norms",        "fold_scale",
+    "merge_convs",      "fold_scale",           "transpose_images",     "remove_identities",  "fuse_bias",
+    "fuse_addends",     "fuse_activations"};
 }  // namespace
 
 const Pass* find(std::string_view name) {

@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "kernel/device.h"
+#include "kernel/memory.h"
 #include "plan/resolve.h"
 #include "plan/sequence.h"
 
@@ -30,6 +31,7 @@ class Lifetimes {
       keep_while_regions_run(s, step);
     });
     for (const Region& r : sequence_.regions) keep_for_joined(r);
+    keep_what_is_shared();
     const int end = count_steps(sequence_);
     for (int i : sequence_.outputs) touch(i, end);
     if (sequence_.is_complete()) return std::move(lives_);
@@ -65,6 +67,35 @@ class Lifetimes {
       for (int r : running_)
         if (sequence_.region(r).device == to.device) touch(to.uploads[step.to.index], first_[static_cast<size_t>(r)]);
     }
+  }
+
+  /// A device that computes in the host's memory reads uploads and writes downloads there while a region runs.
+  void keep_what_is_shared() {
+    std::vector<std::vector<int>> downloads(sequence_.regions.size()), uploads(sequence_.regions.size());
+    const auto shares = [&](int r) { return sequence_.region(r).device->memory()->share_alignment() != 0; };
+    for (const Step& step : sequence_.steps) {
+      if (const Upload* up = std::get_if<Upload>(&step); up != nullptr && shares(up->to.region))
+        uploads[static_cast<size_t>(up->to.region)].push_back(up->from);
+      if (const Download* down = std::get_if<Download>(&step); down != nullptr && shares(down->from.region))
+        downloads[static_cast<size_t>(down->from.region)].push_back(down->to);
+    }
+    std::vector<int> unfinished;
+    const auto finish = [&](int r, int s) {
+      for (int i : uploads[static_cast<size_t>(r)]) touch(i, s);
+    };
+    for_each_step(sequence_, [&]<class One>(int s, const One& step, int) {
+      if constexpr (std::is_same_v<One, Launch>) {
+        for (int i : downloads[static_cast<size_t>(step.region)]) touch(i, s);
+        unfinished.push_back(step.region);
+      } else if constexpr (std::is_same_v<One, Wait>) {
+        std::erase_if(unfinished, [&](int r) {
+          const bool is_done = r <= step.region && sequence_.region(r).device == sequence_.region(step.region).device;
+          if (is_done) finish(r, s);
+          return is_done;
+        });
+      }
+    });
+    for (int r : unfinished) finish(r, count_steps(sequence_));
   }
 
   /// A device that computes an operation while its result is read needs its inputs until then.

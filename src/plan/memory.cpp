@@ -75,7 +75,8 @@ class Assigner {
       const auto same = [&](const DeviceArena& a) { return a.device == r.device; };
       if (std::any_of(memory_.devices.begin(), memory_.devices.end(), same)) continue;
       std::vector<Block> blocks = blocks_of(r.device, r.device->memory()->alignment());
-      memory_.devices.push_back({r.device, MOKA_TRY(place_blocks(blocks, memory_.unshared_bytes))});
+      memory_.devices.push_back({r.device, MOKA_TRY(place_blocks(blocks, memory_.unshared_bytes)),
+                                 r.device->memory()->share_alignment() != 0});
     }
     for (size_t i = 0; i < sequence_.places.size(); i++) {
       const Place& p = sequence_.places[i];

@@ -36,6 +36,7 @@ struct Scratch {
 struct DeviceArena {
   const kernel::Device* device = nullptr;
   size_t bytes = 0;
+  bool shares_host = false;  ///< places of the host live long enough for regions to use them where they lie
 };
 
 /// Where the places and the scratch of a sequence lie.

@@ -54,6 +54,7 @@ Status Frame::run() {
 Status Frame::run_plan() {
   import_values();
   has_submitted_ = false;
+  if (!crossings_.empty()) MOKA_TRY(bind_crossings());
   if (submissions_.size() < sequence_.regions.size()) MOKA_TRY(compile_regions());
   Status status = run_steps();
   wait_for_regions();

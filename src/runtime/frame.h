@@ -169,6 +169,40 @@ class Frame {
   Status execute(const plan::Transfer& step, StepData& data);
   /// Where a submission takes an upload or gives a download.
   std::byte* upload_at(const plan::Slot& upload) const;
+  /// Finds the crossings whose memory host and device may share (frame_shared.cpp).
+  void find_crossings();
+  /// Where the value of a crossing lies in memory that its device shares; no buffer: it is copied.
+  struct Bound {
+    std::shared_ptr<const kernel::Buffer> buffer;
+    size_t offset = 0;
+    bool operator==(const Bound&) const = default;
+  };
+  struct Crossing {
+    size_t step = 0;  ///< an upload or a download
+    const kernel::Device* device = nullptr;
+    size_t bytes = 0;
+    bool is_upload = false;
+    std::vector<std::pair<int, size_t>> places;  ///< of the device, which lie in the value's memory, and where
+  };
+  /// Regions compiled for the memory of some crossings.
+  struct Compiled {
+    std::vector<Bound> bound;  ///< parallel to crossings_; empty: all are copied
+    std::vector<std::unique_ptr<kernel::Submission>> submissions;
+  };
+  /// Memory of the host as a buffer of a device.
+  struct Shared {
+    const kernel::Device* device;
+    std::weak_ptr<const void> memory;  ///< what was found; the arena for memory of the frame
+    std::byte* first;
+    size_t bytes;
+    std::shared_ptr<kernel::Buffer> buffer;  ///< nullptr: the driver does not take it
+  };
+  /// Compiles the regions for the memory of this run, or takes those that were compiled for it before.
+  Status bind_crossings();
+  /// Whether step `s` has copied nothing, because host and device share the value's memory.
+  bool is_shared(size_t s) const;
+  Bound bound_of(const Crossing& crossing);
+  const Shared* shared_of(const kernel::Device& device, const std::byte* data, size_t bytes);
   const std::byte* result_at(const plan::Slot& download) const;
   /// After an error, waits for the regions that still run.
   void wait_for_regions();
@@ -193,13 +227,19 @@ class Frame {
   Frame* parent_;
   ExecContext& context_;
   std::shared_ptr<std::byte> arena_;
+  size_t arena_bytes_ = 0;
   size_t charged_ = 0;
   std::vector<ir::TensorView> views_;
   std::vector<Object> objects_;
-  std::vector<ir::RuntimeValue> constants_;                       ///< lists and dictionaries
-  std::vector<StepData> steps_;                                   ///< of the host
-  std::vector<std::vector<StepData>> region_steps_;               ///< of each region
-  std::vector<std::shared_ptr<kernel::Buffer>> device_arenas_;    ///< parallel to Memory::devices
+  std::vector<ir::RuntimeValue> constants_;                     ///< lists and dictionaries
+  std::vector<StepData> steps_;                                 ///< of the host
+  std::vector<std::vector<StepData>> region_steps_;             ///< of each region
+  std::vector<std::shared_ptr<kernel::Buffer>> device_arenas_;  ///< parallel to Memory::devices
+  std::vector<Shared> shared_;
+  std::vector<Crossing> crossings_;
+  std::vector<Bound> bound_;         ///< as Compiled::bound, of submissions_
+  std::vector<Bound> bound_places_;  ///< by place, where a crossing has bound it; empty: none
+  std::vector<Compiled> compiled_;   ///< for other memory, the last used first
   std::vector<std::unique_ptr<kernel::Submission>> submissions_;  ///< per region; freed before the arenas
   std::vector<bool> running_;                                     ///< per region
   std::vector<std::shared_ptr<kernel::Buffer>> states_;           ///< by block input, of states on devices

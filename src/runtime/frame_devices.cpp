@@ -23,6 +23,7 @@ Status Frame::set_up_devices() {
   running_.assign(sequence_.regions.size(), false);
   states_.resize(sequence_.inputs.size());
   pixels_.resize(sequence_.pixels.size());
+  find_crossings();
   bool has_states = false;
   for (size_t i = 0; i < states_.size(); i++) has_states |= device_of_input(i) != nullptr;
   // Regions that use states are compiled for their buffers.
@@ -44,6 +45,7 @@ const kernel::Device* Frame::device_of_input(size_t i) const { return sequence_.
 void Frame::set_state(size_t i, std::shared_ptr<kernel::Buffer> buffer) {
   if (states_[i] == buffer) return;
   submissions_.clear();
+  compiled_.clear();
   states_[i] = std::move(buffer);
 }
 
@@ -82,6 +84,12 @@ kernel::BufferView Frame::buffer_view(int i) const {
     v.offset = p.delta;
     const auto input = std::find(sequence_.inputs.begin(), sequence_.inputs.end(), p.root) - sequence_.inputs.begin();
     v.buffer = states_[static_cast<size_t>(input)].get();
+    return v;
+  }
+  if (const Bound* bound = bound_places_.empty() ? nullptr : &bound_places_[static_cast<size_t>(i)];
+      bound != nullptr && bound->buffer != nullptr) {
+    v.buffer = bound->buffer.get();
+    v.offset = bound->offset;
     return v;
   }
   v.offset = plan_->memory.places[static_cast<size_t>(i)].offset;
@@ -166,13 +174,14 @@ Status Frame::execute(const plan::Upload& step, StepData& data) {
   if (data.bytes == 0) return {};
   if (data.pixels >= 0)
     kernel::pack(pixels_[static_cast<size_t>(data.pixels)], upload_at(step.to));
-  else
-    std::memcpy(upload_at(step.to), data.in[0].data, data.bytes);
+  else if (std::byte* to = upload_at(step.to); to != data.in[0].data)
+    std::memcpy(to, data.in[0].data, data.bytes);
   return {};
 }
 
 Status Frame::execute(const plan::Download& step, StepData& data) {
-  if (data.bytes > 0) std::memcpy(data.out[0].data, result_at(step.from), data.bytes);
+  const std::byte* from = result_at(step.from);
+  if (data.bytes > 0 && from != data.out[0].data) std::memcpy(data.out[0].data, from, data.bytes);
   return {};
 }
 

@@ -43,7 +43,10 @@ Status Frame::set_up() {
     MOKA_TRY(context_.options->budget->take(bytes, "the arena"));
     charged_ = bytes;
   }
-  arena_ = allocate_large(bytes + 64);
+  arena_bytes_ = bytes + 64;
+  const auto& devices = plan_->memory.devices;
+  const bool shares = std::any_of(devices.begin(), devices.end(), [](const auto& a) { return a.shares_host; });
+  arena_ = shares ? allocate_pages(arena_bytes_) : allocate_large(arena_bytes_);
   if (arena_ == nullptr) return fail(ErrorCode::out_of_budget, "no memory for an arena of ", bytes, " bytes");
   objects_.resize(sequence_.objects);
   views_.resize(places.size());

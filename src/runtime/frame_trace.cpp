@@ -150,7 +150,7 @@ void Frame::record_end(size_t s, int64_t from, int64_t to) {
     context_.depth--;
     return trace::end(trace::Lane::compute, to);
   }
-  if (std::holds_alternative<plan::Placed>(step)) return;
+  if (std::holds_alternative<plan::Placed>(step) || is_shared(s)) return;
   trace::slice(plan::crosses(step) ? trace::Lane::data : trace::Lane::compute, label_of(s), from, to);
   if (submitted_.size() < sequence_.regions.size()) submitted_.resize(sequence_.regions.size());
   if (const auto* launch = std::get_if<plan::Launch>(&step)) submitted_[static_cast<size_t>(launch->region)] = from;

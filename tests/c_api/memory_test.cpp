@@ -62,4 +62,49 @@ TEST(CConfiguration, PackWhileLoading) {
   EXPECT_GE(early->model.load_times().packed_bytes, kBytes);
 }
 
+TEST(CSharedBuffer, IsAnInputAndABacking) {
+  const Product product;
+  moka_configuration c = MOKA_CONFIGURATION_INIT;
+  const auto model = product.load(c);
+  ASSERT_TRUE(model);
+  constexpr size_t kValues = 64 * kSize * sizeof(float);
+  moka_shared_buffer *memory = nullptr, *other = nullptr;
+  ASSERT_EQ(moka_shared_buffer_new(2 * kValues, &memory), MOKA_OK) << moka_last_error();
+  const int descriptor = moka_shared_buffer_file_descriptor(memory);
+  ASSERT_EQ(moka_shared_buffer_open(descriptor, kValues, 0, &other), MOKA_OK) << moka_last_error();
+  EXPECT_EQ(moka_shared_buffer_bytes(other), kValues);
+  auto* x = static_cast<float*>(moka_shared_buffer_data(memory));
+  for (size_t i = 0; i < 64 * kSize; i++) x[i] = 1;
+  const int64_t shape[] = {64, kSize};
+  const moka_array in{x, MOKA_FLOAT32, 2, shape, nullptr};
+  const moka_array out{x + 64 * kSize, MOKA_FLOAT32, 2, shape, nullptr};
+  moka_features *inputs = nullptr, *outputs = nullptr;
+  ASSERT_EQ(moka_features_new(&inputs), MOKA_OK);
+  ASSERT_EQ(moka_features_new(&outputs), MOKA_OK);
+  ASSERT_EQ(moka_features_set_array(inputs, "x", &in), MOKA_OK);
+  ASSERT_EQ(moka_features_set_array(outputs, "y", &out), MOKA_OK);
+  ASSERT_EQ(moka_model_predict(model.get(), inputs, outputs, nullptr), MOKA_OK) << moka_last_error();
+  // The other mapping of the same file.
+  float expected = 0;
+  for (int64_t i = 0; i < kSize; i++) expected += static_cast<float>(i % 17) - 8;
+  EXPECT_EQ(static_cast<const float*>(moka_shared_buffer_data(other))[0], expected);
+  moka_features_free(inputs);
+  moka_features_free(outputs);
+  moka_shared_buffer_free(other);
+  moka_shared_buffer_free(memory);
+}
+
+TEST(CSharedBuffer, ErrorsLeaveTheResult) {
+  moka_shared_buffer* made = nullptr;
+  EXPECT_EQ(moka_shared_buffer_new(0, &made), MOKA_INVALID_ARGUMENT);
+  EXPECT_EQ(moka_shared_buffer_new(64, nullptr), MOKA_INVALID_ARGUMENT);
+  EXPECT_EQ(moka_shared_buffer_open(-1, 0, 0, &made), MOKA_INVALID_ARGUMENT);
+  EXPECT_EQ(moka_shared_buffer_over(nullptr, 64, &made), MOKA_INVALID_ARGUMENT);
+  EXPECT_EQ(made, nullptr);
+  EXPECT_EQ(moka_shared_buffer_data(nullptr), nullptr);
+  EXPECT_EQ(moka_shared_buffer_bytes(nullptr), 0u);
+  EXPECT_EQ(moka_shared_buffer_file_descriptor(nullptr), -1);
+  moka_shared_buffer_free(nullptr);
+}
+
 }  // namespace

@@ -22,7 +22,7 @@ std::vector<Use> without(const std::vector<Use>& all, const Use& taken) {
       continue;
     }
     const size_t end = u.offset + u.bytes, taken_end = taken.offset + taken.bytes;
-    for (const auto [from, to] : {std::pair(u.offset, taken.offset), std::pair(taken_end, end)})
+    for (const auto& [from, to] : {std::pair(u.offset, taken.offset), std::pair(taken_end, end)})
       if (from < to) {
         left.push_back(u);
         left.back().offset = from;

@@ -86,6 +86,10 @@ class SimulatedMemory final : public Memory {
       return fail(ErrorCode::out_of_budget, "no memory for a buffer of ", bytes, " bytes");
     }
   }
+  size_t share_alignment() const override { return unified() ? kAlignment : 0; }
+  Result<std::shared_ptr<Buffer>> share(std::shared_ptr<std::byte> owner, size_t bytes) const override {
+    return std::shared_ptr<Buffer>(std::make_shared<SimulatedBuffer>(std::move(owner), bytes));
+  }
   Status write(Buffer& to, size_t offset, const void* from, size_t bytes) const override {
     if (offset > to.bytes() || bytes > to.bytes() - offset)
       return fail(ErrorCode::internal, bytes, " bytes at ", offset, " are written to a buffer of ", to.bytes());
@@ -239,12 +243,15 @@ class SimulatedQueue final : public Queue {
 
 }  // namespace
 
-SimulatedBuffer::SimulatedBuffer(size_t bytes) : Buffer(bytes), data_(new std::byte[bytes]) {
+SimulatedBuffer::SimulatedBuffer(size_t bytes)
+    : Buffer(bytes), data_(new std::byte[bytes], std::default_delete<std::byte[]>()), is_counted_(true) {
   std::memset(data_.get(), 0xff, bytes);
   used_bytes += bytes;
 }
 
-SimulatedBuffer::~SimulatedBuffer() { used_bytes -= bytes(); }
+SimulatedBuffer::~SimulatedBuffer() {
+  if (is_counted_) used_bytes -= bytes();
+}
 
 void set_faults(const Faults& faults) {
   lost_after = faults.lost_after;

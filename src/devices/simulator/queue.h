@@ -11,12 +11,15 @@ namespace moka::devices::simulator {
 class SimulatedBuffer final : public kernel::Buffer {
  public:
   explicit SimulatedBuffer(size_t bytes);
+  /// Over memory of the host.
+  SimulatedBuffer(std::shared_ptr<std::byte> host, size_t bytes) : Buffer(bytes), data_(std::move(host)) {}
   ~SimulatedBuffer() override;
   /// Called on the device's own thread.
   std::byte* data() const { return data_.get(); }
 
  private:
-  std::unique_ptr<std::byte[]> data_;
+  std::shared_ptr<std::byte> data_;
+  bool is_counted_ = false;
 };
 
 /// The bytes of a view.

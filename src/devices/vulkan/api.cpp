@@ -38,6 +38,8 @@ Status Api::load_device(VkDevice device) {
   if (name == nullptr) return fail(ErrorCode::unsupported, "a Vulkan driver without vk" #name);
   MOKA_VULKAN_DEVICE(MOKA_VULKAN_LOAD)
 #undef MOKA_VULKAN_LOAD
+  GetMemoryHostPointerPropertiesEXT = reinterpret_cast<PFN_vkGetMemoryHostPointerPropertiesEXT>(
+      GetDeviceProcAddr(device, "vkGetMemoryHostPointerPropertiesEXT"));
   return {};
 }
 

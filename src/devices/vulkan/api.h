@@ -77,6 +77,8 @@ struct Api {
   MOKA_VULKAN_GLOBAL(MOKA_VULKAN_MEMBER)
   MOKA_VULKAN_INSTANCE(MOKA_VULKAN_MEMBER)
   MOKA_VULKAN_DEVICE(MOKA_VULKAN_MEMBER)
+  // VK_EXT_external_memory_host; nullptr without it.
+  PFN_vkGetMemoryHostPointerPropertiesEXT GetMemoryHostPointerPropertiesEXT = nullptr;
   // VK_EXT_debug_utils; loaded with validation only.
   PFN_vkCreateDebugUtilsMessengerEXT CreateDebugUtilsMessengerEXT = nullptr;
   PFN_vkDestroyDebugUtilsMessengerEXT DestroyDebugUtilsMessengerEXT = nullptr;

@@ -32,10 +32,25 @@ void overrule(Features& f) {
   };
   const auto is_set = [](const char* name) { return std::getenv(name) != nullptr; };
   if (is("MOKA_VULKAN_STAGING", "1")) f.unified = false;
+  if (is("MOKA_VULKAN_SHARE", "0")) f.host_pointers = 0;
   if (is("MOKA_VULKAN_HALF", "0")) f.half = false;
   if (is_set("MOKA_VULKAN_LOCAL")) f.local_memory = is("MOKA_VULKAN_LOCAL", "1");
   if (is_set("MOKA_VULKAN_LARGE")) f.is_large = is("MOKA_VULKAN_LARGE", "1");
   if (is("MOKA_VULKAN_LANES", "0")) f.lanes = false;
+}
+
+/// Whether buffers may have memory of the host.
+void read_host_pointers(const Api& api, std::span<const VkExtensionProperties> offered, Card& card) {
+  const auto is_it = [](const VkExtensionProperties& e) {
+    return std::strcmp(e.extensionName, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0;
+  };
+  if (std::none_of(offered.begin(), offered.end(), is_it)) return;
+  card.extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  VkPhysicalDeviceExternalMemoryHostPropertiesEXT pointers{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT};
+  VkPhysicalDeviceProperties2 p{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &pointers};
+  api.GetPhysicalDeviceProperties2(card.handle, &p);
+  card.features.host_pointers = pointers.minImportedHostPointerAlignment;
 }
 
 }  // namespace
@@ -111,6 +126,7 @@ Result<Card> read_card(const Api& api, VkPhysicalDevice handle) {
                                     VK_MEMORY_PROPERTY_HOST_COHERENT_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
   f.unified = (f.is_processor || p.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU) &&
               card.memory_type(~0u, all) >= 0;
+  read_host_pointers(api, offered, card);
   overrule(f);
   f.identity = cat(f.name, f.half_storage ? "" : ", without float16", ", driver ", p.properties.driverVersion, " ",
                    hex_of(id.driverUUID), ", card ", hex_of(id.deviceUUID));

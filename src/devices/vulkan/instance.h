@@ -21,6 +21,7 @@ struct Features : gpu::Features {
   bool unified = false;                  ///< the host can write all of the device's memory at full speed
   bool subgroup_arithmetic = false;
   uint64_t max_allocation = 0;   ///< maxMemoryAllocationSize, bytes
+  uint64_t host_pointers = 0;    ///< alignment of host memory that buffers may have, bytes; 0: none
   uint32_t max_invocations = 0;  ///< of a workgroup
 };
 

@@ -63,6 +63,41 @@ Result<std::shared_ptr<VulkanBuffer>> VulkanBuffer::make(std::shared_ptr<Context
   return b;
 }
 
+Result<std::shared_ptr<VulkanBuffer>> VulkanBuffer::over(std::shared_ptr<Context> context,
+                                                         std::shared_ptr<std::byte> host, size_t bytes) {
+  std::shared_ptr<VulkanBuffer> b(new VulkanBuffer(std::move(context), bytes));
+  const Context& c = *b->context_;
+  const uint64_t alignment = c.features().host_pointers;
+  if (!c.features().unified || alignment == 0 || c.api().GetMemoryHostPointerPropertiesEXT == nullptr)
+    return fail(ErrorCode::unsupported, "a driver that takes no memory of the host");
+  if (reinterpret_cast<uintptr_t>(host.get()) % alignment != 0 || bytes % alignment != 0)
+    return fail(ErrorCode::unsupported, "memory of the host that is not aligned to ", alignment, " bytes");
+  constexpr auto kPointer = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+  VkMemoryHostPointerPropertiesEXT pointer{VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
+  MOKA_VK(c.api(), GetMemoryHostPointerPropertiesEXT, c.device(), kPointer, host.get(), &pointer);
+  const VkExternalMemoryBufferCreateInfo external{VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, nullptr,
+                                                  kPointer};
+  VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, &external};
+  info.size = bytes;
+  info.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+  MOKA_VK(c.api(), CreateBuffer, c.device(), &info, nullptr, &b->buffer_);
+  VkMemoryRequirements needs{};
+  c.api().GetBufferMemoryRequirements(c.device(), b->buffer_, &needs);
+  const int type = c.memory_type(needs.memoryTypeBits & pointer.memoryTypeBits,
+                                 VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
+  if (type < 0 || needs.size > bytes) return fail(ErrorCode::unsupported, "no memory of a kind that the host sees");
+  const VkImportMemoryHostPointerInfoEXT from{VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT, nullptr, kPointer,
+                                              host.get()};
+  VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, &from};
+  allocate.allocationSize = bytes;
+  allocate.memoryTypeIndex = static_cast<uint32_t>(type);
+  MOKA_VK(c.api(), AllocateMemory, c.device(), &allocate, nullptr, &b->memory_);
+  MOKA_VK(c.api(), BindBufferMemory, c.device(), b->buffer_, b->memory_, 0);
+  b->mapped_ = host.get();
+  b->host_ = std::move(host);
+  return b;
+}
+
 VulkanBuffer::~VulkanBuffer() {
   if (!context_->is_own()) return;
   if (is_staged_) StagingRing::finish(*context_, buffer_);
@@ -78,6 +113,16 @@ size_t VulkanMemory::alignment() const {
 Result<std::shared_ptr<Buffer>> VulkanMemory::allocate(size_t bytes) const {
   auto context = MOKA_TRY(Context::get(card_));
   return std::shared_ptr<Buffer>(MOKA_TRY(VulkanBuffer::make(std::move(context), bytes, VulkanBuffer::Use::device)));
+}
+
+size_t VulkanMemory::share_alignment() const {
+  auto features = Context::probe(card_);
+  return features.ok() && features->unified ? static_cast<size_t>(features->host_pointers) : 0;
+}
+
+Result<std::shared_ptr<Buffer>> VulkanMemory::share(std::shared_ptr<std::byte> owner, size_t bytes) const {
+  auto context = MOKA_TRY(Context::get(card_));
+  return std::shared_ptr<Buffer>(MOKA_TRY(VulkanBuffer::over(std::move(context), std::move(owner), bytes)));
 }
 
 std::byte* VulkanMemory::host_address(const Buffer& buffer) const {

@@ -14,6 +14,9 @@ class VulkanBuffer final : public kernel::Buffer {
     staging  ///< host memory that the device copies from and to
   };
   static Result<std::shared_ptr<VulkanBuffer>> make(std::shared_ptr<Context> context, size_t bytes, Use use);
+  /// Over memory of the host. Errors: unsupported.
+  static Result<std::shared_ptr<VulkanBuffer>> over(std::shared_ptr<Context> context, std::shared_ptr<std::byte> host,
+                                                    size_t bytes);
   ~VulkanBuffer() override;
 
   VkBuffer handle() const { return buffer_; }
@@ -27,7 +30,8 @@ class VulkanBuffer final : public kernel::Buffer {
   VkBuffer buffer_ = VK_NULL_HANDLE;
   VkDeviceMemory memory_ = VK_NULL_HANDLE;
   std::byte* mapped_ = nullptr;
-  bool is_staged_ = false;  ///< copies may still be running in the ring
+  std::shared_ptr<std::byte> host_;  ///< set if the memory is the host's
+  bool is_staged_ = false;           ///< copies may still be running in the ring
 };
 
 class VulkanMemory final : public kernel::Memory {
@@ -36,6 +40,8 @@ class VulkanMemory final : public kernel::Memory {
   size_t alignment() const override;
   Result<std::shared_ptr<kernel::Buffer>> allocate(size_t bytes) const override;
   std::byte* host_address(const kernel::Buffer& buffer) const override;
+  size_t share_alignment() const override;
+  Result<std::shared_ptr<kernel::Buffer>> share(std::shared_ptr<std::byte> owner, size_t bytes) const override;
   Status write(kernel::Buffer& to, size_t offset, const void* from, size_t bytes) const override;
   Status read(const kernel::Buffer& from, size_t offset, void* to, size_t bytes) const override;
 

@@ -15,6 +15,7 @@
 #include "moka/drawing.h"
 #include "moka/edit.h"
 #include "moka/encryption.h"
+#include "moka/energy.h"
 #include "moka/error.h"
 #include "moka/feature.h"
 #include "moka/files.h"

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "moka/compute_plan.h"
+#include "moka/energy.h"
 #include "moka/model.h"
 #include "moka/output.h"
 #include "moka/rates.h"
@@ -132,6 +133,9 @@ struct MeasuredSetting {
   LoadTimes load_times;   ///< the parts of the first load; in a report that was read, only these
   double first = 0;       ///< the first prediction, which also plans what depends on values, in seconds
   TimeStatistics steady;  ///< later predictions, or batches of them
+  /// The machine's energy while it predicted, divided by the predictions: those of a batch count each. No parts: not
+  /// measured, for the reasons in `missing`.
+  Energy energy;
   ReportMemory memory;
   ReportMachine machine;
   ReportPlan plan;

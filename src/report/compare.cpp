@@ -14,6 +14,8 @@ namespace {
 
 using Verdict = ReportChange::Verdict;
 
+constexpr double kEnergyNoise = 0.05;  ///< the rest of the machine
+
 /// A figure of one report and how far it strays while nothing changes.
 struct Figure {
   double value = 0;
@@ -121,6 +123,8 @@ void compare_settings(const MeasuredSetting& before, const MeasuredSetting& afte
   to.figure(name, "load", "s", figure_of(before.load.samples), figure_of(after.load.samples));
   to.figure(name, "prediction", "s", figure_of(before.steady.samples), figure_of(after.steady.samples));
   to.figure(name, "prediction, p90", "s", p90_of(before.steady), p90_of(after.steady));
+  if (!before.energy.parts.empty() && !after.energy.parts.empty())
+    to.figure(name, "energy", "J", {before.energy.joules(), kEnergyNoise}, {after.energy.joules(), kEnergyNoise});
   compare_memory(before, after, to);
   compare_operations(before, after, to);
 }

@@ -138,6 +138,13 @@ Json json_of(const ReportedOperation& o) {
   return out;
 }
 
+Json json_of(const Energy& e) {
+  Json out{{"parts", Json::array()}, {"missing", e.missing}};
+  if (!e.parts.empty()) out["joules"] = e.joules();
+  for (const EnergyPart& p : e.parts) out["parts"].push_back({{"name", p.name}, {"joules", p.joules}});
+  return out;
+}
+
 Json json_of(const MeasuredSetting& s) {
   Json out{{"name", s.name},
            {"options",
@@ -162,6 +169,7 @@ Json json_of(const MeasuredSetting& s) {
       {"open", t.open}, {"import", t.import}, {"passes", t.passes}, {"plan", t.plan}, {"pack", t.pack}};
   out["machine"] = json_of(s.machine);
   out["memory"] = json_of(s.memory);
+  if (!s.energy.parts.empty() || !s.energy.missing.empty()) out["energy"] = json_of(s.energy);
   out["plan"] = json_of(s.plan);
   out["operations"] = Json::array();
   for (const ReportedOperation& o : s.operations) out["operations"].push_back(json_of(o));

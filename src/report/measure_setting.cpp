@@ -64,10 +64,11 @@ std::vector<double> loads(const ReportSetting& setting, const ModelLoader& load,
 }
 
 std::vector<double> steady(const Model& model, const ReportSetting& setting, const Features& inputs, Features& outputs,
-                           const PredictionOptions& options, Watch& watch) {
+                           const PredictionOptions& options, Watch& watch, Energy& energy) {
   const std::vector<Features> batch(setting.batch > 1 ? static_cast<size_t>(setting.batch) : 0, inputs);
   watch.begin("predict");
   std::vector<double> out;
+  EnergyMeter meter;
   const auto begin = Clock::now();
   const auto elapsed = [&] { return seconds_since(begin); };
   while (out.size() < kLeastPredictions || (elapsed() < setting.seconds && out.size() < kMostPredictions)) {
@@ -78,8 +79,12 @@ std::vector<double> steady(const Model& model, const ReportSetting& setting, con
       (void)model.predict_batch(batch, options);
     out.push_back(seconds_since(start));
     watch.done(out.size());
+    meter.poll();
     if (elapsed() > 10 * setting.seconds + 10) break;
   }
+  energy = meter.taken();
+  for (EnergyPart& part : energy.parts)
+    part.joules /= static_cast<double>(out.size()) * static_cast<double>(setting.batch);
   return out;
 }
 
@@ -150,7 +155,7 @@ void measure_setting(const ReportSetting& setting, const ModelLoader& load, cons
   const auto start = Clock::now();
   model.predict(inputs, outputs, prediction);
   out.first = seconds_since(start);
-  out.steady = statistics(steady(model, setting, inputs, outputs, prediction, watch));
+  out.steady = statistics(steady(model, setting, inputs, outputs, prediction, watch, out.energy));
   out.memory.peak_bytes = peak_memory();
   out.load = statistics(load_seconds);
   out.machine = setting.machine ? *setting.machine : machine_of(setting.configuration, watch);

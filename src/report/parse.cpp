@@ -172,6 +172,12 @@ void read(const Field& from, MeasuredSetting& to) {
   }
   read(from.at("machine"), to.machine);
   read(from.at("memory"), to.memory);
+  if (const auto energy = from.find("energy")) {
+    to.energy.missing = energy->texts_or("missing");
+    const Field parts = energy->at("parts");
+    for (size_t i = 0; i < parts.size(); i++)
+      to.energy.parts.push_back({parts.item(i).at("name").text(), parts.item(i).at("joules").number()});
+  }
   read(from.at("plan"), to.plan);
   const Field operations = from.at("operations");
   for (size_t i = 0; i < operations.size(); i++) read(operations.item(i), to.operations.emplace_back());

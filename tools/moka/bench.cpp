@@ -11,6 +11,7 @@
 #include "bench_stream.h"
 #include "clock.h"
 #include "command.h"
+#include "energy.h"
 #include "io/table.h"
 #include "json.h"
 #include "model_facts.h"
@@ -38,6 +39,7 @@ struct Measured {
   std::vector<double> steady;  ///< seconds of each prediction after the first, sorted
   double mean = 0;
   uint64_t memory_loaded = 0, memory = 0;
+  Energy energy;  ///< of a prediction
 };
 
 /// Writes outputs into the values of the previous prediction, which saves allocations.
@@ -56,13 +58,17 @@ Measured measure(const Model& model, const Features& inputs, const BenchOptions&
   const auto most = options.iterations ? static_cast<size_t>(options.iterations) : kMostSamples;
   const double limit = options.seconds > 0 ? options.seconds : options.iterations ? 0 : 3;
   io::Progress progress("predicting", options.iterations ? most : 0);
+  EnergyMeter meter;
   const auto begin = Clock::now();
   while (result.steady.size() < most && (result.steady.empty() || limit == 0 || seconds_since(begin) < limit)) {
     start = Clock::now();
     model.predict(inputs, outputs, prediction);
     result.steady.push_back(seconds_since(start));
     progress.advance();
+    meter.poll();
   }
+  result.energy = meter.taken();
+  for (EnergyPart& part : result.energy.parts) part.joules /= static_cast<double>(result.steady.size());
   result.mean =
       std::accumulate(result.steady.begin(), result.steady.end(), 0.0) / static_cast<double>(result.steady.size());
   std::sort(result.steady.begin(), result.steady.end());
@@ -111,6 +117,7 @@ std::string human(const Measured& measured, const LoadTimes& times) {
   if (measured.memory)
     out += fact("peak memory", fmt::format("{} ({} after loading)", format_bytes(static_cast<double>(measured.memory)),
                                            format_bytes(static_cast<double>(measured.memory_loaded))));
+  out += fact("energy", energy_text(measured.energy));
   return out;
 }
 
@@ -134,6 +141,7 @@ Json machine(const Measured& m, const LoadTimes& t, const BenchOptions& options)
             {"p90", percentile(m.steady, 0.9)},
             {"p99", percentile(m.steady, 0.99)},
             {"max", m.steady.back()}}},
+          {"energy", energy_json(m.energy)},
           {"peakMemoryBytes", m.memory},
           {"peakMemoryAfterLoadBytes", m.memory_loaded}};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "energy.h"
 #include "io/table.h"
 #include "print.h"
 #include "report.h"
@@ -44,7 +45,13 @@ std::string figures_text(const Report& report) {
                                     {"values", &ReportMemory::arena_bytes},
                                     {"peak of the process", &ReportMemory::peak_bytes}})
     add(name, [bytes = bytes](const MeasuredSetting& s) { return format_bytes(static_cast<double>(s.memory.*bytes)); });
-  return table_text(table) + "\n";
+  table.add_rule();
+  add("energy", [](const MeasuredSetting& s) { return s.energy.parts.empty() ? "-" : format_energy(s.energy); });
+  std::string out = table_text(table) + "\n";
+  for (const MeasuredSetting& s : report.settings)
+    if (!s.energy.missing.empty())
+      return out + fmt::format("energy not available: {}\n\n", fmt::join(s.energy.missing, "; "));
+  return out;
 }
 
 std::string others(const ReportedOperation& operation) {

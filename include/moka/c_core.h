@@ -470,6 +470,9 @@ MOKA_API moka_status moka_model_predict_rows_with(const moka_model* model, const
 MOKA_API moka_status moka_trace_start(const char* path);
 /* Does nothing where no trace is written. MOKA_IO: not everything could be written. */
 MOKA_API moka_status moka_trace_stop(void);
+/* Lets other processes of the same user record this one with moka trace --pid. `where`: the path of a socket, or a
+ * folder; NULL or "": the user's own folder. MOKA_IO, MOKA_INVALID_ARGUMENT (the path is too long for a socket). */
+MOKA_API moka_status moka_trace_allow(const char* where);
 
 /* The mutable buffers of a stateful model, filled with zeros. The model must outlive it. */
 MOKA_API moka_status moka_state_new(const moka_model* model, moka_state** state);

@@ -12,6 +12,12 @@
 
 namespace moka {
 
+/// What a long trace keeps: its newest events. They stay in memory until the trace ends. 0: no limit.
+struct TraceRing {
+  size_t bytes = 0;    ///< of memory; without it but with `seconds`, 256 MiB
+  double seconds = 0;  ///< before the end
+};
+
 /// Records what this process does with models during the lifetime of the object, in a file for Perfetto
 /// (ui.perfetto.dev) and for Chromium's tracing page. Each model has the lanes Activity, Data and Compute
 /// (docs/seeing.md).
@@ -26,7 +32,8 @@ class MOKA_EXPORT Trace {
  public:
   /// "%p" in `path` stands for the process ID. The file holds everything up to a twentieth of a second ago. Throws io,
   /// invalid_argument (a trace is already being written; the path of something else).
-  explicit Trace(const std::filesystem::path& path, Overwrite overwrite = Overwrite::own_kind);
+  explicit Trace(const std::filesystem::path& path, Overwrite overwrite = Overwrite::own_kind,
+                 const TraceRing& ring = {});
   Trace(Trace&&) noexcept;
   Trace& operator=(Trace&&) = delete;
   ~Trace();
@@ -39,6 +46,13 @@ class MOKA_EXPORT Trace {
   std::string path_;
   bool is_open_ = true;
 };
+
+/// Lets other processes of the same user record this one while it runs: moka trace --pid N. Opens a socket and starts a
+/// thread that waits for them. `where`: the path of the socket; a folder, where the process's number names it; empty:
+/// the user's own folder, $XDG_RUNTIME_DIR/moka, or moka-UID in /tmp. Returns the path of the socket. The socket closes
+/// when the process ends, and another call moves it. MOKA_TRACE_SOCKET in the environment does the same. Throws io (the
+/// socket cannot be made, something else is there), invalid_argument (the path is too long for a socket).
+MOKA_EXPORT std::string allow_tracing(const std::filesystem::path& where = {});
 
 /// Records work of the program itself, for example reading a picture, on the lane Data of the process. The event lasts
 /// as long as the object. Costs one branch without a trace.

@@ -8,6 +8,8 @@
 namespace moka {
 
 std::vector<Features> Model::predict_batch(std::span<const Features> inputs, const PredictionOptions& options) const {
+  const trace::Use use(trace::is_on() ? impl_->traced() : 0);
+  const trace::Span span(trace::Lane::activity, "predict batch");
   return impl_->predict_batch(inputs, options, "batch item", 0);
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/c_support.h"
 #include "api/internal.h"
+#include "trace/live.h"
 
 using namespace moka::api;
 using moka::cat;
@@ -143,6 +144,10 @@ moka_status moka_trace_start(const char* path) {
 
 moka_status moka_trace_stop(void) {
   return guarded([] { moka::api::unwrap(moka::trace::stop()); });
+}
+
+moka_status moka_trace_allow(const char* where) {
+  return guarded([&] { moka::api::unwrap(moka::trace::allow(where == nullptr ? "" : where)); });
 }
 
 moka_status moka_state_new(const moka_model* model, moka_state** state) {

@@ -28,6 +28,7 @@
 #include "runtime/state_value.h"
 #include "runtime/waited.h"
 #include "sampling/fitting.h"
+#include "trace/present.h"
 #include "trace/trace.h"
 
 /// Connects the public types with the library's own.
@@ -165,6 +166,9 @@ class Variants {
   std::vector<std::shared_ptr<Variant>> all_;  ///< most recently used last
 };
 
+/// What a trace calls a model.
+std::string trace_name(const std::string& path, const ModelConfiguration& configuration);
+
 /// A load as a trace shows it: on lanes of its own, which are the model's from then on.
 class TracedLoad {
  public:
@@ -231,7 +235,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl : api::LoadedModel {
   LoadTimes times;
   size_t heap_bytes = 0;  ///< MemoryUse::heap
   std::shared_ptr<const runtime::Model> model;
-  mutable std::atomic<trace::ModelId> trace_model{0};
+  mutable trace::Present present;
   mutable std::atomic<bool> has_told_changes{false};
   mutable api::Variants variants;
 

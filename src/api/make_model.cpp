@@ -178,7 +178,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   const Watch::Scope watched(&watch);
   api::unwrap(watch.stop().check());
   auto impl = std::make_shared<Impl>();
-  impl->trace_model = trace::current_model();
+  impl->present.set_model(trace::current_model());
   auto start = Clock::now();
   auto imported = [&] {
     const trace::Span span(trace::Lane::activity, "import");
@@ -211,6 +211,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::make(std::shared_ptr<const Sourc
   plan_default_sizes(*impl);
   add_times(*impl->model->plan_options().constants, seconds_since(start), times);
   impl->times = times;
+  impl->present.list(api::trace_name(impl->source->path, configuration), impl->source->path, impl->times.total);
   const size_t heap_now = heap_in_use();
   impl->heap_bytes = heap_now > heap ? heap_now - heap : 0;
   return impl;

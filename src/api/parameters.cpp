@@ -74,7 +74,7 @@ std::shared_ptr<const Model::Impl> Model::Impl::with_parameters(const Impl& from
   const auto start = Clock::now();
   auto impl = std::make_shared<Impl>();
   static_cast<api::LoadedModel&>(*impl) = from;
-  impl->trace_model = from.trace_model.load();
+  impl->present.set_model(from.present.model());
   // Nothing gives a budget back, so versions that are gone would count for this one.
   auto& budget = impl->compile_options.plan.budget;
   if (budget) budget = std::make_shared<MemoryBudget>(budget->limit());

@@ -3,18 +3,19 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <tuple>
 
 #include "api/internal.h"
 #include "boundary/path.h"
+#include "trace/live.h"
 #include "trace/read.h"
 
 namespace moka {
 
-Trace::Trace(const std::filesystem::path& path, Overwrite overwrite)
-    : path_(api::unwrap(trace::start(boundary::native(path), overwrite == Overwrite::any))) {}
+Trace::Trace(const std::filesystem::path& path, Overwrite overwrite, const TraceRing& ring)
+    : path_(
+          api::unwrap(trace::start(boundary::native(path), overwrite == Overwrite::any, {ring.bytes, ring.seconds}))) {}
 Trace::Trace(Trace&& other) noexcept : path_(std::move(other.path_)), is_open_(std::exchange(other.is_open_, false)) {}
 
 Trace::~Trace() {
@@ -28,6 +29,10 @@ Trace::~Trace() {
 
 void Trace::stop() {
   if (std::exchange(is_open_, false)) api::unwrap(trace::stop());
+}
+
+std::string allow_tracing(const std::filesystem::path& where) {
+  return api::unwrap(trace::allow(boundary::native(where)));
 }
 
 TraceSpan::TraceSpan(std::string_view name, int64_t bytes, std::string_view reason) : is_on_(trace::is_on()) {
@@ -76,16 +81,7 @@ class Owners {
 }  // namespace
 
 TraceSummary summarize_trace(const std::filesystem::path& trace) {
-  const std::string& path = boundary::native(trace);
-  if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
-    api::raise(fail(ErrorCode::io, "trace '", path, "': expected a file, got a folder"));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) api::raise(fail(ErrorCode::not_found, "trace '", path, "': no such file"));
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) api::raise(fail(ErrorCode::io, "trace '", path, "': cannot be read"));
-  Result<trace::Contents> read = trace::read(std::as_bytes(std::span(bytes)));
-  if (!read.ok()) api::raise(std::move(read).error().in(cat("'", path, "'")));
-  const trace::Contents& contents = *read;
+  const trace::Contents contents = api::unwrap(trace::read_file(boundary::native(trace)));
 
   TraceSummary out;
   const Owners owners(contents.tracks);

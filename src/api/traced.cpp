@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <mutex>
-
 #include "api/internal.h"
+#include "trace/present.h"
 
 namespace moka {
 
-namespace {
+namespace api {
 
 std::string trace_name(const std::string& path, const ModelConfiguration& configuration) {
   const size_t end = path.find_last_not_of('/');
@@ -15,22 +14,16 @@ std::string trace_name(const std::string& path, const ModelConfiguration& config
   return configuration.function_name.empty() ? name : cat(name, ", ", configuration.function_name);
 }
 
-}  // namespace
-
-namespace api {
-
 TracedLoad::TracedLoad(const std::string& path, const ModelConfiguration& configuration)
-    : use_(trace::is_on() ? trace::add_model(trace_name(path, configuration)) : 0),
-      span_(trace::Lane::activity, "load") {}
+    : use_(trace::is_on() ? trace::add_model(trace_name(path, configuration)) : 0), span_(trace::Lane::activity, [&] {
+        return trace::label("load", "load", {{"path", path}});
+      }) {}
 
 }  // namespace api
 
 trace::ModelId Model::Impl::traced() const {
-  if (const trace::ModelId id = trace_model; id != 0) return id;
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  if (trace_model == 0) trace_model = trace::add_model(trace_name(source->path, configuration));
-  return trace_model;
+  if (const trace::ModelId id = present.model(); id != 0) return id;
+  return present.model_of(api::trace_name(source->path, configuration));
 }
 
 }  // namespace moka

@@ -20,16 +20,20 @@ struct CounterName {
   std::string_view name;
   uint32_t unit;
 };
-constexpr CounterName kCounterNames[] = {{"Memory of the process", perfetto::kUnitBytes},
-                                         {"Threads in use", perfetto::kUnitCount},
-                                         {"Predictions running", perfetto::kUnitCount},
-                                         {"Predictions waiting", perfetto::kUnitCount},
-                                         {"Copied inputs and outputs", perfetto::kUnitBytes}};
+constexpr CounterName kCounterNames[] = {
+    {"Memory of the process", perfetto::kUnitBytes},     {"Threads in use", perfetto::kUnitCount},
+    {"Predictions running", perfetto::kUnitCount},       {"Predictions waiting", perfetto::kUnitCount},
+    {"Copied inputs and outputs", perfetto::kUnitBytes}, {"Events left out", perfetto::kUnitCount}};
 
 uint64_t mixed(uint64_t h, uint64_t v) {
   h ^= v;
   h *= 0x9e3779b97f4a7c15;
   return h ^ (h >> 29);
+}
+
+/// "thread 4711, worker".
+std::string described_thread(const Origin& from) {
+  return cat("thread ", from.thread, from.name.empty() ? "" : ", ", from.name);
 }
 
 std::vector<std::string> command_line() {
@@ -112,15 +116,16 @@ uint64_t Encoder::model_track(ModelId model) {
   return id;
 }
 
-uint64_t Encoder::lane_track(ModelId model, uint8_t lane, const Log& log, DeviceId device) {
-  Open& open = lanes_[{model, {uint32_t{lane} << 16 | device, log.thread}}];
+uint64_t Encoder::lane_track(ModelId model, uint8_t lane, const Origin& from, DeviceId device) {
+  Open& open = lanes_[{model, {uint32_t{lane} << 16 | device, from.thread}}];
   if (open.uuid != 0) return open.uuid;
   const uint64_t parent = model_track(model);
-  open.uuid = uuid("lane", model, uint64_t{lane} << 16 | device, static_cast<uint64_t>(log.thread));
+  open.uuid = uuid("lane", model, uint64_t{lane} << 16 | device, static_cast<uint64_t>(from.thread));
   packet(described(sequence_, start_ + epoch_, open.uuid, [&](pbf_writer& track) {
     track.add_uint64(perfetto::kParent, parent);
     track.add_string(perfetto::kTrackName, std::string(kLaneNames[lane]));
     track.add_int32(perfetto::kRank, lane);
+    track.add_string(perfetto::kDescription, described_thread(from));
   }));
   return open.uuid;
 }
@@ -221,11 +226,11 @@ void Encoder::sample(Counter counter, int64_t at, int64_t value) {
   packet(content);
 }
 
-void Encoder::add(const Event& event, const Log& log) {
+void Encoder::add(const Event& event, const Origin& from) {
   if (event.from < start_) return;
   if (event.kind == Event::Kind::counter) return sample(static_cast<Counter>(event.lane), event.from, event.to);
-  const uint64_t track = lane_track(event.model, event.lane, log, event.device);
-  Open& open = lanes_[{event.model, {uint32_t{event.lane} << 16 | event.device, log.thread}}];
+  const uint64_t track = lane_track(event.model, event.lane, from, event.device);
+  Open& open = lanes_[{event.model, {uint32_t{event.lane} << 16 | event.device, from.thread}}];
   switch (event.kind) {
     case Event::Kind::begin:
       slice_begin(event.from, track, *event.label);

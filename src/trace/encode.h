@@ -15,7 +15,7 @@ class Encoder {
   /// `start`: earlier events are dropped. `epoch`: the time of the trace's clock, in nanoseconds, at which the steady
   /// clock was zero.
   Encoder(int64_t start, int64_t epoch);
-  void add(const Event& event, const Log& log);
+  void add(const Event& event, const Origin& from);
   void sample(Counter counter, int64_t at, int64_t value);
   /// Ends all open events.
   void finish(int64_t at);
@@ -38,7 +38,7 @@ class Encoder {
   uint64_t uuid(std::string_view kind, uint64_t a, uint64_t b = 0, uint64_t c = 0) const;
   uint64_t process_track();
   uint64_t model_track(ModelId model);
-  uint64_t lane_track(ModelId model, uint8_t lane, const Log& log, DeviceId device);
+  uint64_t lane_track(ModelId model, uint8_t lane, const Origin& from, DeviceId device);
   uint64_t counter_track(Counter counter);
   uint64_t intern(Names& names, uint32_t field, const std::string& text);
   const Encoded& encoded(const Label& label);

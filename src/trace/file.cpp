@@ -3,118 +3,28 @@
 #include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <system_error>
-#include <thread>
 
 #include "base/output.h"
-#include "trace/encode.h"
+#include "trace/live.h"
+#include "trace/present.h"
+#include "trace/writer.h"
 
 namespace moka::trace {
 
 namespace {
 
-constexpr auto kInterval = std::chrono::milliseconds(50);
-
-/// Nanoseconds from zero of the steady clock to zero of Perfetto's, which counts the time asleep as well.
-int64_t epoch() {
-  const auto read = [](clockid_t id) {
-    timespec t{};
-    clock_gettime(id, &t);
-    return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
-  };
-  return read(CLOCK_BOOTTIME) - read(CLOCK_MONOTONIC);
-}
-
-/// Bytes of the process that are in memory.
-int64_t resident() {
-  const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  char text[128] = {};
-  const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-  if (fd >= 0) close(fd);
-  if (n <= 0) return 0;
-  char* rest = nullptr;
-  std::strtoll(text, &rest, 10);
-  return std::strtoll(rest, nullptr, 10) * sysconf(_SC_PAGESIZE);
-}
-
-/// A trace that is being written, and its thread.
-class File {
- public:
-  File(int fd, std::string path) : fd_(fd), path_(std::move(path)), encoder_(now(), epoch()) {}
-  ~File() { close(fd_); }
-  void run() {
-    sample();
-    thread_ = std::thread([this] {
-      pthread_setname_np(pthread_self(), "moka-trace");
-      std::unique_lock lock(mutex_);
-      while (!stops_) {
-        changed_.wait_for(lock, kInterval);
-        lock.unlock();
-        sample();
-        flush();
-        lock.lock();
-      }
-    });
-  }
-  Status finish() {
-    {
-      const std::lock_guard lock(mutex_);
-      stops_ = true;
-    }
-    changed_.notify_one();
-    thread_.join();
-    sample();
-    flush();
-    encoder_.finish(now());
-    write();
-    if (error_ != 0) return fail(ErrorCode::io, "trace '", path_, "': cannot be written: ", std::strerror(error_));
-    return {};
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  void sample() { encoder_.sample(Counter::memory, now(), resident()); }
-  void flush() {
-    each_log([this](Log& log) { log.drain([&](const Event& event) { encoder_.add(event, log); }); });
-    write();
-  }
-  void write() {
-    const std::string bytes = encoder_.take();
-    for (size_t done = 0; done < bytes.size() && error_ == 0;) {
-      const ssize_t n = ::write(fd_, bytes.data() + done, bytes.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0)
-        error_ = errno;
-      else
-        done += static_cast<size_t>(n);
-    }
-  }
-
-  const int fd_;
-  const std::string path_;
-  Encoder encoder_;
-  int error_ = 0;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stops_ = false;
-  std::thread thread_;
-};
-
 struct Running {
   std::mutex mutex;
-  File* file = nullptr;
-  bool is_prepared = false;
+  Writer* writer = nullptr;
 };
 Running& running() {
   static auto& one = *new Running;
@@ -176,76 +86,136 @@ void show(const Error& error) {
   std::fprintf(stderr, "moka: %s%s\n", is_asked_for() ? "MOKA_TRACE: " : "", error.to_string().c_str());
 }
 
-void prepare_process() {
-  std::atexit([] {
-    if (const Status stopped = stop(); !stopped.ok()) show(stopped.error());
-  });
-  pthread_atfork(
-      [] {
-        running().mutex.lock();
-        prepare_fork();
-      },
-      [] {
-        resume();
-        running().mutex.unlock();
-      },
-      [] {
-        running().file = nullptr;  // its thread and its end are the parent's
-        forget_all();
-        state.store(is_asked_for() ? kUnknown : kOff);
-        running().mutex.unlock();
-      });
+void forget_trace() {
+  Writer* const writer = std::exchange(running().writer, nullptr);  // its thread and its end are the parent's
+  if (writer != nullptr) writer->abandon();
+  forget_live();
+  forget_all();
+  state.store(is_asked_for() || is_allowed_by_environment() ? kUnknown : kOff);
 }
 
-Result<std::string> start_locked(Running& r, const std::string& path, bool force) {
-  if (r.file != nullptr)
-    return fail(ErrorCode::invalid_argument, "trace '", path, "': the process already traces to '", r.file->path(),
-                "'");
-  auto opened = MOKA_TRY(open_file(with_process(path), force));
-  if (!r.is_prepared) prepare_process();
-  r.is_prepared = true;
-  r.file = new File(opened.first, opened.second);
+/// Ends what is written, also for one that attached. Call it with the lock.
+Status end_writer(Running& r) {
+  state.store(kOff);
+  const std::unique_ptr<Writer> writer(std::exchange(r.writer, nullptr));
+  return writer->finish();
+}
+
+/// Takes `fd`. Call it with the lock.
+Status run_writer(Running& r, int fd, const std::string& path, bool is_socket, const Ring& ring) {
+  prepare_process();
+  r.writer = new Writer(fd, path, is_socket, ring);
   try {
-    r.file->run();
+    r.writer->run();
   } catch (const std::system_error&) {
-    delete std::exchange(r.file, nullptr);
+    delete std::exchange(r.writer, nullptr);
     return fail(ErrorCode::io, "trace '", path, "': the system refuses a thread");
   }
   restart_counts();
   state.store(kOn);
+  record_present();
+  return {};
+}
+
+Result<std::string> start_locked(Running& r, const std::string& path, bool force, const Ring& ring) {
+  if (r.writer != nullptr && !r.writer->is_socket())
+    return fail(ErrorCode::invalid_argument, "trace '", path, "': the process already traces to '", r.writer->path(),
+                "'");
+  auto opened = MOKA_TRY(open_file(with_process(path), force));
+  // The program's own trace goes before that of one who attached.
+  if (r.writer != nullptr) (void)end_writer(r).ok();
+  MOKA_TRY(run_writer(r, opened.first, opened.second, false, ring));
   return opened.second;
 }
 
+Result<std::string> start_as_asked(Running& r) {
+  const char *size = std::getenv("MOKA_TRACE_RING"), *last = std::getenv("MOKA_TRACE_LAST");
+  const Ring ring = MOKA_TRY(parse_ring(size == nullptr ? "" : size, last == nullptr ? "" : last));
+  return start_locked(r, std::getenv("MOKA_TRACE"), false, ring);
+}
+
 }  // namespace
+
+void prepare_process() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    std::atexit([] {
+      end_live();
+      if (const Status stopped = stop(); !stopped.ok()) show(stopped.error());
+    });
+    pthread_atfork(
+        [] {
+          running().mutex.lock();
+          hold_live();
+          hold_present();
+          prepare_fork();
+        },
+        [] {
+          resume();
+          release_present();
+          release_live();
+          running().mutex.unlock();
+        },
+        [] {
+          forget_trace();
+          release_present();
+          release_live();
+          running().mutex.unlock();
+        });
+  });
+}
 
 bool find_out() {
   Running& r = running();
   const std::lock_guard lock(r.mutex);
   if (state.load() != kUnknown) return state.load() == kOn;
   state.store(kOff);
+  if (is_allowed_by_environment()) allow_as_asked();
   if (!is_asked_for()) return false;
-  const auto started = start_locked(r, std::getenv("MOKA_TRACE"), false);
+  const auto started = start_as_asked(r);
   if (!started.ok()) show(started.error());
   if (!started.ok()) tell_tracer(started.error());
   return started.ok();
 }
 
-Result<std::string> start(const std::string& path, bool force) {
+Result<std::string> start(const std::string& path, bool force, const Ring& ring) {
   const std::lock_guard lock(running().mutex);
   if (path.empty()) return fail(ErrorCode::invalid_argument, "trace: expected the path of a file, got none");
-  return start_locked(running(), path, force);
+  if (state.load() == kUnknown && is_allowed_by_environment()) allow_as_asked();
+  return start_locked(running(), path, force, ring);
 }
 
 Status stop() {
   Running& r = running();
   const std::lock_guard lock(r.mutex);
-  if (state.load() == kUnknown && !is_asked_for()) state.store(kOff);
-  if (r.file == nullptr) return {};
-  state.store(kOff);
-  const std::unique_ptr<File> file(std::exchange(r.file, nullptr));
-  Status finished = file->finish();
+  if (state.load() == kUnknown && !is_asked_for() && !is_allowed_by_environment()) state.store(kOff);
+  if (r.writer == nullptr || r.writer->is_socket()) return {};
+  Status finished = end_writer(r);
   if (!finished.ok() && is_asked_for()) tell_tracer(finished.error());
   return finished;
+}
+
+Status start_recording(int socket, std::string_view greeting, const Ring& ring) {
+  Running& r = running();
+  const std::lock_guard lock(r.mutex);
+  if (r.writer != nullptr)
+    return fail(ErrorCode::invalid_argument, "the process already traces to '", r.writer->path(), "'");
+  const int fd = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) return fail(ErrorCode::io, "the socket cannot be used: ", std::strerror(errno));
+  say(socket, greeting);
+  return run_writer(r, fd, "socket", true, ring);
+}
+
+bool is_recording() {
+  Running& r = running();
+  const std::lock_guard lock(r.mutex);
+  return r.writer != nullptr && r.writer->is_socket();
+}
+
+void stop_recording() {
+  Running& r = running();
+  const std::lock_guard lock(r.mutex);
+  if (r.writer != nullptr && r.writer->is_socket()) (void)end_writer(r).ok();
 }
 
 }  // namespace moka::trace

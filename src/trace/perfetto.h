@@ -24,7 +24,8 @@ enum TrackDescriptor : uint32_t {
   kParent = 5,
   kTrackCounter = 8,
   kChildOrdering = 11,
-  kRank = 12
+  kRank = 12,
+  kDescription = 14
 };
 enum ChildOrdering : uint32_t { kExplicit = 3 };
 enum ProcessDescriptor : uint32_t { kPid = 1, kCommandLine = 2, kProcessName = 6 };

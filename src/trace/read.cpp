@@ -2,6 +2,9 @@
 #include "trace/read.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <protozero/pbf_reader.hpp>
 
 #include "trace/perfetto.h"
@@ -103,6 +106,7 @@ class Reader {
         case perfetto::kUuid: uuid = number_of(d); break;
         case perfetto::kParent: t.parent = number_of(d); break;
         case perfetto::kTrackName: t.name = text_of(d); break;
+        case perfetto::kDescription: t.thread = text_of(d); break;
         case perfetto::kProcess: {
           t.is_process = true;
           int32_t pid = 0;
@@ -234,6 +238,16 @@ Result<Contents> read(std::span<const std::byte> bytes) {
     return fail(ErrorCode::malformed, "trace: a packet contradicts itself: ", e.what());
   }
   return out;
+}
+
+Result<Contents> read_file(const std::string& path) {
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
+    return fail(ErrorCode::io, "trace '", path, "': expected a file, got a folder");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(ErrorCode::not_found, "trace '", path, "': no such file");
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) return fail(ErrorCode::io, "trace '", path, "': cannot be read");
+  return MOKA_TRY_IN(read(std::as_bytes(std::span(bytes))), cat("'", path, "'"));
 }
 
 }  // namespace moka::trace

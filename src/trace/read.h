@@ -14,6 +14,7 @@ namespace moka::trace {
 
 struct Track {
   std::string name, process;
+  std::string thread;  ///< "thread 4711, worker"
   uint64_t parent = 0;
   bool is_counter = false, is_bytes = false, is_process = false;
 };
@@ -40,5 +41,7 @@ struct Contents {
 
 /// Ignores an incomplete packet at the end. Error malformed: the file has no packet of a trace, or a contradictory one.
 Result<Contents> read(std::span<const std::byte> bytes);
+/// Errors: also not_found, io.
+Result<Contents> read_file(const std::string& path);
 
 }  // namespace moka::trace

@@ -30,9 +30,15 @@ struct Event {
   uint8_t lane = 0;  ///< a Lane or a Counter
 };
 
+/// Where events come from.
+struct Origin {
+  int64_t thread = 0;  ///< the system's thread ID
+  std::string name;
+};
+
 /// The events of one thread, which it writes and the trace's thread reads. Grows by chunks. If the reader falls far
 /// behind, events are dropped and counted.
-class Log {
+class Log : public Origin {
  public:
   Log();
   ~Log();
@@ -54,9 +60,9 @@ class Log {
     }
   }
   uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+  /// How many were dropped since the last call. Only one thread may call this at a time.
+  uint64_t take_dropped() { return dropped() - std::exchange(told_, dropped()); }
 
-  int64_t thread = 0;  ///< the system's thread ID
-  std::string name;
   std::atomic<bool> has_ended{false};
 
  private:
@@ -71,6 +77,7 @@ class Log {
   size_t read_ = 0;
   std::atomic<size_t> chunks_{1};
   std::atomic<uint64_t> dropped_{0};
+  uint64_t told_ = 0;
 };
 
 /// Calls f(log) for the log of each thread that has recorded; logs of threads that have ended go after it.

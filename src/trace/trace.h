@@ -30,8 +30,9 @@ namespace moka::trace {
 
 /// The lanes that the Core ML instrument shows for a model.
 enum class Lane : uint8_t { activity, data, compute };
-/// `copied`: bytes of inputs and outputs that were converted or copied.
-enum class Counter : uint8_t { memory, threads, predictions, queue, copied };
+/// `copied`: bytes of inputs and outputs that were converted or copied. `left_out`: events that a trace lacks, because
+/// its ring was full or its writer too slow.
+enum class Counter : uint8_t { memory, threads, predictions, queue, copied, left_out };
 
 /// The name and the arguments of events. Equal labels are made once and never freed, so events can point to them.
 struct Label;
@@ -127,9 +128,17 @@ class Counted {
   bool is_on_;
 };
 
+/// Keeps only the newest events, in memory, and writes them when the trace ends. 0: no limit.
+struct Ring {
+  size_t bytes = 0;
+  double seconds = 0;
+  bool is_limited() const { return bytes > 0 || seconds > 0; }
+};
+
 /// Begins a trace. "%p" in `path` stands for the process ID. If another process is writing a trace to that file, the ID
-/// is inserted before the extension. Returns the path. Errors: io, invalid_argument (a trace is already being written).
-Result<std::string> start(const std::string& path, bool force = false);
+/// is inserted before the extension. Returns the path. Ends a recording of one that attached (live.h). Errors: io,
+/// invalid_argument (a trace is already being written).
+Result<std::string> start(const std::string& path, bool force = false, const Ring& ring = {});
 /// Ends the trace and all open spans. Does nothing without a trace. Error io: some events could not be written.
 Status stop();
 

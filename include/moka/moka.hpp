@@ -8,6 +8,7 @@
 #include "moka/compiler.h"
 #include "moka/compress.h"
 #include "moka/compute_plan.h"
+#include "moka/conclusions.h"
 #include "moka/conversion.h"
 #include "moka/custom.h"
 #include "moka/description.h"

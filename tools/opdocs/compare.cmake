@@ -3,7 +3,7 @@
 file(REMOVE_RECURSE ${FRESH})
 file(MAKE_DIRECTORY ${FRESH})
 execute_process(COMMAND ${PROGRAM} ${FRESH} COMMAND_ERROR_IS_FATAL ANY)
-foreach(name operations.md linting-rules.md models.md device-support.md operations)
+foreach(name operations.md linting-rules.md trace-rules.md models.md device-support.md operations)
   if(NOT EXISTS ${FRESH}/${name})
     message(STATUS "docs/${name} is not compared: a device has no driver here")
     continue()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// moka_opdocs FOLDER: writes operations.md, operations/, linting-rules.md, models.md and device-support.md into FOLDER,
-// and removes the pages of operations that no longer exist. moka_opdocs --json FILE: writes the operations as JSON.
+// moka_opdocs FOLDER: writes operations.md, operations/, linting-rules.md, trace-rules.md, models.md and
+// device-support.md into FOLDER, and removes the pages of operations that no longer exist. moka_opdocs --json FILE:
+// writes the operations as JSON.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

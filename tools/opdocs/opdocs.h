@@ -46,6 +46,8 @@ std::string models_markdown(const Support& support, const std::string& golden);
 std::string support_markdown(const Support& support);
 /// The rules of `moka lint`.
 std::string rules_markdown();
+/// docs/trace-rules.md
+std::string trace_rules_markdown();
 /// A section about the kernels that run one operation.
 std::string kernels_markdown(const Support& support, const std::string& operation);
 

@@ -209,6 +209,7 @@ std::map<std::string, std::string> documents(const Support& support) {
   std::map<std::string, std::string> out;
   out["operations.md"] = index();
   out["linting-rules.md"] = rules_markdown();
+  out["trace-rules.md"] = trace_rules_markdown();
   if (support.complete) out["device-support.md"] = support_markdown(support);
   for (const OpDef* d : sorted()) out["operations/" + d->name + ".md"] = page(*d, support);
   return out;

@@ -30,6 +30,7 @@ from ._moka import (
     OutOfBudgetError,
     PlannedOperation,
     State,
+    TraceConclusions,
     TraceSummary,
     UnsupportedError,
     UnsupportedOperation,
@@ -60,8 +61,9 @@ from ._onnx import check_onnx, to_onnx
 from ._predictor import Intermediate
 from ._report import Report, ReportComparison, report
 from ._shared import SharedBuffer
+from ._trace import allow_tracing, conclusions_page
 from ._trace import span as trace_span
-from ._trace import trace
+from ._trace import trace, trace_conclusions
 from ._update_task import UpdateContext, UpdateTask
 from .build import from_onnx
 
@@ -94,6 +96,7 @@ __all__ = [
     "ReportComparison",
     "SharedBuffer",
     "State",
+    "TraceConclusions",
     "TraceSummary",
     "UnsupportedError",
     "UnsupportedOperation",
@@ -101,11 +104,13 @@ __all__ = [
     "UpdateMetrics",
     "UpdateTask",
     "__version__",
+    "allow_tracing",
     "build",
     "check_layers",
     "check_onnx",
     "compile_model",
     "compress",
+    "conclusions_page",
     "diff",
     "draw",
     "edit",
@@ -125,6 +130,7 @@ __all__ = [
     "summarize_trace",
     "to_onnx",
     "trace",
+    "trace_conclusions",
     "trace_span",
     "unregister_layer",
     "unregister_model",

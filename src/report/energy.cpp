@@ -153,8 +153,8 @@ struct EnergyMeter::Impl {
     if (found.empty()) missing.push_back(cat("the processor: ", root.string(), " has no zone intel-rapl"));
   }
 
-  /// Packages, and memory, which is not a part of its package. Cores and graphics are parts of packages, and psys contains
-  /// them all.
+  /// Packages, and memory, which is not a part of its package. Cores and graphics are parts of packages, and psys
+  /// contains them all.
   void add_zone(const fs::path& folder) {
     RaplZone zone{folder / "energy_uj", line_in(folder / "name")};
     const bool is_memory = zone.name == "dram";

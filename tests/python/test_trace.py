@@ -236,3 +236,44 @@ def test_what_was_written_before_a_kill_can_be_read(tmp_path):
     assert [g.count for g in moka.summarize_trace(str(path)).groups if g.kind == "predict"] == [1]
     path.write_bytes(whole[:-3])
     assert moka.summarize_trace(str(path)).seconds > 0
+
+
+def test_conclusions_name_what_each_call_repeats(tmp_path):
+    model = relu(shape="1, 100000")
+    with moka.trace(tmp_path / "t.pftrace") as trace:
+        for _ in range(10):
+            model.predict({"x": np.zeros((1, 100000), np.float64)})
+    found = moka.trace_conclusions(trace.path, only=["converted-type"])
+    assert found.predictions == 10 and found.models == 1 and found.left_out == 0
+    (one,) = found.conclusions
+    assert one.text == "converts float64 to float32 once a call: pass float32 arrays (input 'x')"
+    assert one.count == 10 and one.seconds > 0
+    assert {(e.lane, e.name, e.details["reason"]) for e in one.events} == {("Data", "x", "fp64 to fp32")}
+    assert one.text in moka.conclusions_page(trace.path) and one.text in found.to_json()
+    assert moka.trace_conclusions(trace.path, ignore=["converted-type"], only=["converted-type"]).conclusions == []
+    with pytest.raises(moka.InvalidArgumentError, match="converted-type"):
+        moka.trace_conclusions(trace.path, only=["none"])
+
+
+def test_a_ring_keeps_the_newest_events(tmp_path):
+    model = net()
+    with moka.trace(tmp_path / "t.pftrace", ring=8000) as trace:
+        for _ in range(200):
+            model.predict(inputs())
+    _, slices, counters = read(trace.path)
+    assert 0 < len(slices) <= 200
+    assert counters["Events left out"][-1] > 0
+    assert trace.conclusions().left_out == counters["Events left out"][-1]
+
+
+def test_another_process_records_this_one(tmp_path):
+    path = moka.allow_tracing(tmp_path / "live.sock")
+    assert moka.allow_tracing() == path
+    model = net()
+    recorder = subprocess.Popen([sys.executable, "-m", "moka", "trace", "--socket", path, "--seconds", "0.5", "-o", tmp_path / "t.pftrace", "--json"],
+                                stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    while recorder.poll() is None:
+        model.predict(inputs())
+    assert recorder.returncode == 0
+    _, slices, _ = read(tmp_path / "t.pftrace")
+    assert {"loaded before", "predict"} <= {s.name for s in slices}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pictures of the README: a report, a trace in Perfetto, and the viewer.
+// The pictures of the README and docs/seeing.md: a report, a trace in Perfetto, conclusions, and the viewer.
 // node pictures.mjs PROGRAM MODEL PYTHON OUT
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -17,6 +17,9 @@ const report = join(folder, "report.html");
 const trace = join(folder, "t.pftrace");
 run("report", model, "--threads", "1,2", "-o", report);
 run("trace", "-o", trace, "--", program, "predict", model, "--input", "random", "--repeat", "2");
+const repeated = join(folder, "repeated.pftrace"), conclusions = join(folder, "conclusions.html");
+run("trace", "-o", repeated, "--", "sh", "-c", 'for i in 1 2 3 4 5 6; do "$0" predict "$1" --input random; done', program, model);
+run("trace", "conclude", repeated, "-o", conclusions);
 
 const browser = await launch();
 const perfetto = await servePerfetto(python, trace);
@@ -32,6 +35,12 @@ try {
   await second.getByText(basename(model), { exact: true }).first().click();
   await second.waitForTimeout(1500);
   await second.screenshot({ path: join(out, "trace.png") });
+
+  const page = await newPage(720);
+  await page.goto(pathToFileURL(conclusions).href);
+  await page.locator("[data-mark]").nth(2).click();
+  await page.getByRole("button", { name: "Whole trace" }).click();
+  await page.screenshot({ path: join(out, "conclusions.png") });
 
   const third = await newPage(680);
   await third.goto(server.address);

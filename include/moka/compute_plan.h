@@ -23,6 +23,10 @@ struct UnitBid {
   std::string refusal;       ///< why the device refuses the operation; empty: it takes it
   std::string remedy;        ///< what to write instead; empty: not known
   std::string source;        ///< the public source of the rule that refuses; empty: the device itself does
+  std::string rule;          ///< name of the rule that refuses or doubts; empty: none does
+  /// The device takes the operation, but Core ML would probably run it elsewhere, for this reason. Empty: no rule
+  /// doubts it. `remedy` and `source` then belong to the doubt.
+  std::string doubt;
 };
 
 /// One step of a plan: an operation on a device, or a step that the planner added (`type` "convert_layout").

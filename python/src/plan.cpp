@@ -43,6 +43,8 @@ void bind_plan(nb::module_& m) {
       .def_ro("refusal", &UnitBid::refusal, "'': it takes the operation.")
       .def_ro("remedy", &UnitBid::remedy, "What to write instead; '': not known.")
       .def_ro("source", &UnitBid::source, "The source of the rule; '': the device itself refuses.")
+      .def_ro("rule", &UnitBid::rule, "The name of the rule that refuses or doubts; '': none does.")
+      .def_ro("doubt", &UnitBid::doubt, "Why Core ML would probably prefer another unit; '': no rule says so.")
       .def("__repr__", [](const UnitBid& b) {
         return "<moka.UnitBid " + b.device + (b.refusal.empty() ? "" : " refuses: " + b.refusal) + ">";
       });

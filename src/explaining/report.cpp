@@ -136,14 +136,15 @@ class Reporter {
     if (s.bids) {
       for (const plan::Bid& b : *s.bids)
         p.bids.push_back({std::string(b.device->name()), std::string(b.device->unit_name()), b.seconds, b.refusal,
-                          b.advice.remedy, b.advice.source});
+                          b.advice.remedy, b.advice.source, b.advice.rule, b.advice.doubt});
     } else {
-      p.bids.push_back({p.device, unit_of(p.device), s.choice->cost, {}, {}, {}});
+      p.bids.push_back({p.device, unit_of(p.device), s.choice->cost, {}, {}, {}, {}, {}});
     }
     for (const plan::Refusal& r : s.refusals)
       if (r.device != p.device &&
           std::none_of(p.bids.begin(), p.bids.end(), [&](const UnitBid& b) { return b.device == r.device; }))
-        p.bids.push_back({r.device, unit_of(r.device), 0, r.reason, r.advice.remedy, r.advice.source});
+        p.bids.push_back(
+            {r.device, unit_of(r.device), 0, r.reason, r.advice.remedy, r.advice.source, r.advice.rule, {}});
   }
 
   template <class One>

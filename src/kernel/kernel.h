@@ -129,6 +129,13 @@ struct KernelChoice {
   std::function<Status(Recorder&, const RecordArgs&)> record;
 };
 
+/// The size of what is planned together.
+struct ProgramFacts {
+  int64_t operations = 0;    ///< without constants
+  double multiply_adds = 0;  ///< of convolutions, linear layers, matrix products and attention
+  double parameters = 0;     ///< elements of constants
+};
+
 /// An operation with concrete types and known constants, as a kernel's `match` sees it.
 struct MatchCall {
   const ir::OpCall& call;
@@ -165,12 +172,15 @@ struct MatchCall {
   std::function<std::optional<QuantizedActivation>(int arg)> quantized_activation_of;
   /// The program computes output `i` in float16, so a device may store it (Layout::half) and compute it in float16.
   bool may_be_half(size_t i) const { return i < half.size() && half[i]; }
-  std::vector<bool> half;  ///< per output
+  std::vector<bool> half;                 ///< per output
+  const ProgramFacts* program = nullptr;  ///< known only to devices that are asked for bids; null otherwise
 };
 
-/// What helps against a refusal, and who says that there is one. Empty where no documented rule refuses.
+/// What helps against a refusal, who says that there is one, and the name of the rule. Empty where no documented rule
+/// refuses.
 struct Advice {
-  std::string remedy, source;
+  std::string remedy, source, rule;
+  std::string doubt;  ///< why the system would probably prefer another device, although this one takes the operation
 };
 
 /// A runnable choice, or the reason for a refusal: a short noun phrase such as "dilation along 3 axes".

@@ -6,6 +6,7 @@
 #include "base/watch.h"
 #include "ir/fixed.h"
 #include "plan/plan.h"
+#include "plan/program_facts.h"
 #include "plan/quantized_activation.h"
 #include "plan/resolve.h"
 
@@ -27,7 +28,8 @@ bool is_reshaped(const ir::Op& op) {
 /// One operation as devices are asked for it.
 class Question {
  public:
-  Question(const Resolved& resolved, const ResolvedOp& op, std::span<const Layout> layouts, const PlanOptions& options)
+  Question(const Resolved& resolved, const ResolvedOp& op, std::span<const Layout> layouts, const PlanOptions& options,
+           const kernel::ProgramFacts* program = nullptr)
       : args_(resolved, op.in),
         call_(op.op->version(), op.op->name, args_.args, op.first),
         types_(types_of(resolved, op.out)),
@@ -35,6 +37,7 @@ class Question {
     call_.op = op.op;
     match_.constant_args = std::span<const bool>(args_.constant.get(), op.in.size());
     match_.reshaped = is_reshaped(*op.op);
+    match_.program = program;
     match_.is_renewed = options.renewable && std::any_of(op.in.begin(), op.in.end(), [&](int i) {
                           return ir::is_from_parameter(*resolved.at(i).value);
                         });
@@ -157,10 +160,22 @@ class Claimer {
                        [&](const Device* d) { return d->unit() != claims_.hosts.back()->unit(); });
   }
 
+  const kernel::ProgramFacts& facts() {
+    if (!facts_) facts_ = program_facts(resolved_);
+    return *facts_;
+  }
+
+  /// What a preview says of an operation that it takes.
+  kernel::Advice advice_of(const Device& device, const ResolvedOp& op) {
+    if (!device.is_preview()) return {};
+    const std::vector<Layout> flat(op.in.size());
+    return device.claim(Question(resolved_, op, flat, options_, &facts()).match()).advice;
+  }
+
   Status ask_others(const ResolvedOp& op, OpClaims& out) {
     const Device* host = out.host->kernel.device;
     auto bids = std::make_shared<std::vector<Bid>>();
-    bids->push_back({host, seconds(op, *host, out.host->kernel.choice->cost), {}, {}});
+    bids->push_back({host, seconds(op, *host, out.host->kernel.choice->cost), {}, advice_of(*host, op)});
     for (size_t d = 0; d < claims_.accelerators.size(); d++) {
       const Device* device = claims_.accelerators[d];
       Claim claim = MOKA_TRY(claim_on(resolved_, op, on_[d].of(op.in), *device, options_));
@@ -177,9 +192,9 @@ class Claimer {
     const std::vector<Layout> flat(op.in.size());
     for (const Device* device : claims_.hosts) {
       if (device->unit() == host->unit() || device == options_.devices.back()) continue;
-      kernel::Match m = device->claim(Question(resolved_, op, flat, options_).match());
+      kernel::Match m = device->claim(Question(resolved_, op, flat, options_, &facts()).match());
       bids->push_back({device, m.choice ? seconds(op, *device, m.choice->cost) : 0, m.choice ? "" : m.refusal,
-                       m.choice ? kernel::Advice() : m.advice});
+                       std::move(m.advice)});
     }
     out.bids = std::move(bids);
     return {};
@@ -199,6 +214,7 @@ class Claimer {
   LayoutsOn on_host_;
   std::vector<LayoutsOn> on_;           ///< parallel to Claims::accelerators
   std::unordered_map<int, int> given_;  ///< by state: the value that it was given last
+  std::optional<kernel::ProgramFacts> facts_;
 };
 
 }  // namespace

@@ -89,6 +89,8 @@ Json json_of(const UnitBid& b) {
     out["refusal"] = b.refusal;
   if (!b.remedy.empty()) out["remedy"] = b.remedy;
   if (!b.source.empty()) out["source"] = b.source;
+  if (!b.rule.empty()) out["rule"] = b.rule;
+  if (!b.doubt.empty()) out["doubt"] = b.doubt;
   return out;
 }
 

@@ -93,6 +93,8 @@ void read_bids(const Field& from, std::vector<UnitBid>& to) {
     b.seconds = bid.number_or("seconds", 0);
     b.remedy = bid.text_or("remedy");
     b.source = bid.text_or("source");
+    b.rule = bid.text_or("rule");
+    b.doubt = bid.text_or("doubt");
   }
 }
 

@@ -200,7 +200,11 @@ TEST(NeuralEngineRules, EveryMistakeNamesItsLine) {
            {"[a]\nconv\n", "line 2: expected KEY = VALUE"},
            {"[a]\nopeartions = conv\n", "line 2: unknown key 'opeartions'"},
            {"[a\n", "line 1: expected [NAME]"},
-           {"[a]\noperations = conv\nreason = no\n", "line 1: rule 'a' needs operations, a reason and a source"},
+           {"[a]\noperations = conv\nreason = no\n",
+            "line 1: rule 'a' needs operations, either a reason or a doubt, and a source"},
+           {"[a]\noperations = conv\nreason = no\ndoubt = yes\nsource = me\n", "line 1: rule 'a' needs"},
+           {"[a]\nwhen = type not fp32\n", "line 2: 'type not fp32' is not a condition"},
+           {"[a]\nwhen = window is large\n", "line 2: 'window is large' is not a condition"},
            {"[a]\nwhen = kernel above many\n", "line 2: 'kernel above many' is not a condition"}}) {
     Rules rules;
     const Status s = rules.add(text);

@@ -131,12 +131,14 @@ std::string bids_text(const ComputePlan& plan, bool all) {
 
 /// A reason for which a unit refuses operations.
 struct Obstacle {
-  std::string reason, remedy, source;
+  std::string reason, remedy, source, rule;
   std::vector<std::string> operations;
 };
 
 struct OffUnit {
-  size_t takes = 0;  ///< number of operations that the unit would run
+  size_t takes = 0;    ///< number of operations that the unit would run
+  size_t doubted = 0;  ///< those of them that Core ML would probably run elsewhere
+  std::vector<Obstacle> doubts;
   std::vector<Obstacle> obstacles;
 };
 
@@ -149,22 +151,61 @@ std::string why_not_asked(const ComputePlan& plan) {
   return "the unit was not asked";
 }
 
+std::vector<Obstacle> obstacles_of(std::map<std::array<std::string, 4>, std::vector<std::string>>& found) {
+  std::vector<Obstacle> out;
+  for (auto& [texts, names] : found) out.push_back({texts[0], texts[1], texts[2], texts[3], std::move(names)});
+  std::stable_sort(out.begin(), out.end(),
+                   [](const auto& a, const auto& b) { return a.operations.size() > b.operations.size(); });
+  return out;
+}
+
 OffUnit off_unit(const ComputePlan& plan, const std::string& unit) {
   OffUnit out;
-  std::map<std::array<std::string, 3>, std::vector<std::string>> found;
+  std::map<std::array<std::string, 4>, std::vector<std::string>> found, doubts;
   for (const PlannedOperation& o : plan.operations) {
     if (o.kernel.empty()) continue;
     const auto bid = std::find_if(o.bids.begin(), o.bids.end(), [&](const UnitBid& b) { return b.unit == unit; });
     if (bid == o.bids.end())
       found[{why_not_asked(plan)}].push_back(o.name);
     else if (!bid->refusal.empty())
-      found[{bid->refusal, bid->remedy, bid->source}].push_back(o.name);
+      found[{bid->refusal, bid->remedy, bid->source, bid->rule}].push_back(o.name);
     else
       out.takes++;
+    if (bid != o.bids.end() && !bid->doubt.empty()) {
+      doubts[{bid->doubt, bid->remedy, bid->source, bid->rule}].push_back(o.name);
+      out.doubted++;
+    }
   }
-  for (auto& [texts, names] : found) out.obstacles.push_back({texts[0], texts[1], texts[2], std::move(names)});
-  std::stable_sort(out.obstacles.begin(), out.obstacles.end(),
-                   [](const auto& a, const auto& b) { return a.operations.size() > b.operations.size(); });
+  out.obstacles = obstacles_of(found);
+  out.doubts = obstacles_of(doubts);
+  return out;
+}
+
+std::string obstacles_text(const std::vector<Obstacle>& obstacles, const char* why) {
+  if (obstacles.empty()) return {};
+  std::vector<io::Table::Column> columns{
+      {"operations", Align::right}, {"for example", Shrink::middle}, {why, Shrink::wrap}};
+  const bool has_rules =
+      std::any_of(obstacles.begin(), obstacles.end(), [](const Obstacle& o) { return !o.source.empty(); });
+  if (has_rules) columns.insert(columns.end(), {{"instead", Shrink::wrap}, {"source", Shrink::wrap}});
+  io::Table table(std::move(columns));
+  for (const Obstacle& o : obstacles) {
+    std::vector<std::string> row{format_count(static_cast<int64_t>(o.operations.size())), o.operations[0], o.reason};
+    if (has_rules) row.insert(row.end(), {o.remedy, o.source});
+    table.add_row(std::move(row));
+  }
+  return "\n" + table_text(table);
+}
+
+Json obstacles_json(const std::vector<Obstacle>& obstacles) {
+  Json out = Json::array();
+  for (const Obstacle& o : obstacles) {
+    Json one{{"reason", o.reason}, {"operations", o.operations}};
+    if (!o.rule.empty()) one["rule"] = o.rule;
+    if (!o.remedy.empty()) one["remedy"] = o.remedy;
+    if (!o.source.empty()) one["source"] = o.source;
+    out.push_back(std::move(one));
+  }
   return out;
 }
 
@@ -197,19 +238,10 @@ std::string off_unit_text(const ComputePlan& plan, const std::string& unit) {
                 "it would run, and the CPU computes that, rounded to float16");
   out += fact("takes", plural(static_cast<int64_t>(off.takes), "operation"));
   out += fact("stays off", plural(static_cast<int64_t>(stays), "operation"));
-  if (off.obstacles.empty()) return out;
-  std::vector<io::Table::Column> columns{
-      {"operations", Align::right}, {"for example", Shrink::middle}, {"why", Shrink::wrap}};
-  const bool has_rules =
-      std::any_of(off.obstacles.begin(), off.obstacles.end(), [](const Obstacle& o) { return !o.source.empty(); });
-  if (has_rules) columns.insert(columns.end(), {{"instead", Shrink::wrap}, {"source", Shrink::wrap}});
-  io::Table table(std::move(columns));
-  for (const Obstacle& o : off.obstacles) {
-    std::vector<std::string> row{format_count(static_cast<int64_t>(o.operations.size())), o.operations[0], o.reason};
-    if (has_rules) row.insert(row.end(), {o.remedy, o.source});
-    table.add_row(std::move(row));
-  }
-  return out + "\n" + table_text(table);
+  if (off.doubted > 0)
+    out += fact("doubtful", fmt::format("{} that it takes, and that Core ML would probably prefer elsewhere",
+                                        plural(static_cast<int64_t>(off.doubted), "operation")));
+  return out + obstacles_text(off.obstacles, "stays off because") + obstacles_text(off.doubts, "doubtful because");
 }
 
 void add_units(const ComputePlan& plan, Json& json) {
@@ -242,13 +274,9 @@ void add_off_unit(const ComputePlan& plan, const std::string& unit, Json& json) 
   const OffUnit off = off_unit(plan, unit);
   json["unit"] = unit;
   json["takes"] = off.takes;
-  json["staysOff"] = Json::array();
-  for (const Obstacle& o : off.obstacles) {
-    Json one{{"reason", o.reason}, {"operations", o.operations}};
-    if (!o.remedy.empty()) one["remedy"] = o.remedy;
-    if (!o.source.empty()) one["source"] = o.source;
-    json["staysOff"].push_back(std::move(one));
-  }
+  json["staysOff"] = obstacles_json(off.obstacles);
+  json["doubted"] = off.doubted;
+  json["doubts"] = obstacles_json(off.doubts);
 }
 
 }  // namespace moka::cli

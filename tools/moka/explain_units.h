@@ -17,7 +17,7 @@ std::string off_unit_text(const ComputePlan& plan, const std::string& unit);
 
 /// The same as JSON: "cost", "pins", "regions" and "transfers".
 void add_units(const ComputePlan& plan, Json& json);
-/// "unit", "takes", "staysOff".
+/// "unit", "takes", "staysOff", "doubted", "doubts".
 void add_off_unit(const ComputePlan& plan, const std::string& unit, Json& json);
 
 }  // namespace moka::cli

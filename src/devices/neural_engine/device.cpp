@@ -159,7 +159,11 @@ class NeuralEngine final : public Device {
     std::string refusals;
     for (const Device* host : hosts_) {
       Match m = host->claim(call);
-      if (m.choice) return rounded(std::move(m), call);
+      if (m.choice) {
+        Match out = rounded(std::move(m), call);
+        out.advice = rules_.doubt(call);
+        return out;
+      }
       refusals += cat(refusals.empty() ? "" : "; ", host->name(), ": ", m.refusal);
     }
     return Match::no(std::move(refusals));

@@ -12,18 +12,36 @@ namespace moka::devices::neural_engine {
 
 /// A condition of a rule. A rule applies when all its conditions hold.
 struct Condition {
-  enum class What : uint8_t { rank, dimension, channels, kernel, dilation, reduced, spatial, type, shape };
+  enum class What : uint8_t {
+    rank,
+    dimension,
+    channels,
+    kernel,
+    dilation,
+    reduced,
+    spatial,
+    depth,
+    elements,
+    operations,
+    multiply_adds,
+    parameters,
+    type,
+    shape,
+    window
+  };
   What what;
-  int64_t above = 0;  ///< limit that the largest value must exceed; not used by the last two kinds
-  std::string word;   ///< value for type and shape: "fp32", "dynamic"
+  int64_t limit = 0;      ///< which the value must exceed, or stay below; not used by the last three kinds
+  bool is_below = false;  ///< must stay below
+  std::string word;       ///< value for type, shape and window: "fp32", "dynamic", "patches"
+  bool negated = false;   ///< of the last three kinds: "is not"
 };
 
-/// A rule refuses an operation that meets its conditions.
+/// A rule refuses an operation that meets its conditions, or says why Core ML would prefer another unit for it.
 struct Rule {
   std::string name;
   std::vector<std::string> operations, except;  ///< types of operations; "*": all
   std::vector<Condition> when;
-  std::string reason, remedy, source;
+  std::string reason, doubt, remedy, source;  ///< either a reason for a refusal, or a doubt
 };
 
 class Rules {
@@ -38,6 +56,8 @@ class Rules {
   };
   /// Why the operation cannot run there; nullopt: it can.
   std::optional<Refusal> refusal(const kernel::MatchCall& call) const;
+  /// Why Core ML would probably run it elsewhere. Empty: no rule says so.
+  kernel::Advice doubt(const kernel::MatchCall& call) const;
   const std::vector<Rule>& rules() const { return rules_; }
 
  private:

@@ -120,7 +120,7 @@ test-training: $(BUILD)/build.ninja
 	@bench/setup --no-wheel --peers ""
 	$(BENCH_VENV)/bin/python tests/training/nets.py --program $(BUILD)/bench-training/moka_bench_training --folder $(BUILD)/training-nets $(TRAINING_FLAGS)
 
-## Generated Swift, compiled and run in Debian 13's system, which the first run puts into SWIFT_SYSTEM: minutes, 3 GB, root.
+## Generated Swift and programs of moka record, compiled and run in Debian 13's system, which the first run puts into SWIFT_SYSTEM: minutes, 3 GB, root.
 SWIFT_SYSTEM ?= $(HOME)/.cache/moka/debian-13
 test-swift: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS) --target moka_program

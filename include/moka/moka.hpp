@@ -31,6 +31,7 @@
 #include "moka/output.h"
 #include "moka/program.h"
 #include "moka/rates.h"
+#include "moka/recording.h"
 #include "moka/report.h"
 #include "moka/shared_buffer.h"
 #include "moka/stream.h"

@@ -45,6 +45,10 @@ class MOKA_EXPORT Reference {
   virtual std::vector<Features> recorded_inputs() const { return {}; }
   /// A recording: the number of its answers.
   virtual std::optional<size_t> recorded_answers() const { return std::nullopt; }
+  /// Leaves of the model's answers to `item` what the reference has answers for, such as a sample of an array.
+  virtual void narrow(size_t item, Features& answers) const;
+  /// It may have computed in float16 where its types say float32.
+  virtual bool may_be_half() const { return false; }
   /// Its types decide the default threshold. Null: not a Core ML model.
   virtual const Model* model() const { return nullptr; }
 };

@@ -75,6 +75,8 @@ class RecordedReference : public Reference {
 
 Reference::~Reference() = default;
 
+void Reference::narrow(size_t, Features&) const {}
+
 std::unique_ptr<Reference> model_reference(Model model, std::string name) {
   return std::make_unique<ModelReference>(std::move(model), std::move(name));
 }

@@ -14,6 +14,8 @@
 namespace moka {
 namespace {
 
+constexpr double kHalfSnr = 40;  ///< dB that float16 leaves
+
 using checking::number_text, checking::rounded_text, checking::count_text;
 
 VerifiedShape compared_shape(const Model& model, Reference& reference, const checking::PairedFeatures& features,
@@ -55,6 +57,7 @@ VerifiedShape compared_shape(const Model& model, Reference& reference, const che
     out.fault = std::string("the reference: ") + e.what();
     return out;
   }
+  for (size_t i = 0; i < one.size(); i++) reference.narrow(i, one[i]);
   out.predictions = static_cast<int64_t>(items.size());
   out.outputs = features.errors(one, two);
   return out;
@@ -105,14 +108,15 @@ Arithmetic arithmetic_of(const Model& model) {
 
 double usual_snr(const Model& model, const Model* other) {
   const Arithmetic a = arithmetic_of(model), b = other != nullptr ? arithmetic_of(*other) : a;
-  return a.compressed || b.compressed ? 20 : a.half || b.half ? 40 : 80;
+  return a.compressed || b.compressed ? 20 : a.half || b.half ? kHalfSnr : 80;
 }
 
 Verification verify_model(const Model& model, Reference& reference, const VerifyOptions& options) {
   Verification out;
   out.reference = reference.name();
   out.is_default = !options.min_snr;
-  out.min_snr = options.min_snr.value_or(usual_snr(model, reference.model()));
+  const double usual = usual_snr(model, reference.model());
+  out.min_snr = options.min_snr.value_or(reference.may_be_half() ? std::min(usual, kHalfSnr) : usual);
   const checking::PairedFeatures features(model, reference.inputs(), reference.outputs(), options.map, options.pixels,
                                           reference.model() != nullptr, options.top_k > 0);
   out.uncompared = features.uncompared();

@@ -75,7 +75,8 @@ class Comparison {
 void compare_operations(const MeasuredSetting& before, const MeasuredSetting& after, Comparison& to) {
   const auto place_of = [](const ReportedOperation& o) { return o.device + " " + o.kernel; };
   std::map<std::string_view, std::string> where;
-  for (const ReportedOperation& o : before.operations) where[o.name] = place_of(o);
+  for (const ReportedOperation& o : before.operations)
+    if (!o.kernel.empty()) where[o.name] = place_of(o);
   size_t moved = 0;
   std::string examples;
   for (const ReportedOperation& o : after.operations) {

@@ -22,6 +22,20 @@ std::optional<Field> Field::find(const char* key) const {
   return Field(*found, *this, key, 0);
 }
 
+std::vector<std::string> Field::names() const {
+  if (!json_->is_object()) bad("an object", what());
+  std::vector<std::string> out;
+  for (const auto& item : json_->items()) out.push_back(item.key());
+  return out;
+}
+
+Field Field::member(const std::string& name) const {
+  if (!json_->is_object()) bad("an object", what());
+  const auto found = json_->find(name);
+  if (found == json_->end()) bad(cat("a field '", name, "'"), "none");
+  return Field(*found, *this, found.key().c_str(), 0);
+}
+
 size_t Field::size() const {
   if (!json_->is_array()) bad("a list", what());
   return json_->size();

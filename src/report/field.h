@@ -28,12 +28,16 @@ class Field {
   Field at(const char* key) const;
   /// Nothing for a field that is absent or null.
   std::optional<Field> find(const char* key) const;
+  /// The names of an object's members.
+  std::vector<std::string> names() const;
+  Field member(const std::string& name) const;
   /// The size and the items of a list.
   size_t size() const;
   Field item(size_t index) const;
   /// The names and numbers of an object.
   std::vector<std::pair<std::string, double>> entries() const;
 
+  bool is_text() const { return json_->is_string(); }
   std::string text() const;
   double number() const;
   std::vector<double> numbers() const;

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from case import HERE, LIBRARY, PROGRAM, ROOT, run
 from generate_test import prepare_package
+from record_system import record
 from sources import write_accumulator, write_alike, write_everything, write_sum
 
 # Packages that the system has in its own version.
@@ -43,19 +44,20 @@ def main(system):
             for source in HERE.glob("swift/*.swift"):
                 shutil.copy(source, folder)
             run(*inside, "swiftc", *flags, "-emit-library", "-emit-module", "-module-name", "CoreML", "-o", "lib/libCoreML.so",
-                "-emit-module-path", "CoreML.swiftmodule", "CoreML.swift")
+                "-emit-module-path", "CoreML.swiftmodule", "CoreML.swift", "Features.swift", "ComputePlan.swift")
             run(*inside, "swiftc", *flags, "-typecheck", "main.swift", *sources)
             sources = []
     run(*inside, "swiftc", *flags, "-lCoreML", "-o", "main", "main.swift", *sources)
     printed = run(*inside, "./main", "/moka-test")
     if printed != "predicted\n":
         raise SystemExit(f"expected 'predicted', got {printed!r}")
+    record(folder, inside)
     prepare_package(folder)
     core_ml = ("-Xswiftc", "-I/moka-test", "-Xswiftc", "-I/moka-test/c", "-Xlinker", "-L/moka-test/lib", "-Xlinker", "-lCoreML")
     printed = run(*inside, "swift", "run", "--package-path", "swiftpm", *core_ml, "plane", "1", "2")
     if printed.split()[-1:] != ["9.0"]:
         raise SystemExit(f"the package printed {printed!r}, expected 9.0")
-    print("Swift 5 and 6: generated classes compile and predict, a package with a model runs")
+    print("Swift 5 and 6: generated classes compile and predict, a package with a model runs, recordings come back")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@
 
 #include "check/pairing.h"
 #include "check/ranges.h"
+#include "check/recordings.h"
 #include "check/reference.h"
+#include "check/verify.h"
 #include "command.h"
 #include "options.h"
 #include "print.h"
@@ -22,7 +24,7 @@ struct DiffCommandOptions {
   InputOptions input;
   DiffOptions diff;
   std::vector<std::string> map, ranges;
-  std::string other, device, precision, function, tolerance, pixel_scale = "1", pixel_bias = "0";
+  std::string other, units, device, precision, function, tolerance, pixel_scale = "1", pixel_bias = "0";
   bool structure_only = false, ignore_structure = false, optimized = false, json = false;
 };
 
@@ -44,7 +46,43 @@ LoadOptions other_side(const DiffCommandOptions& options) {
   return out;
 }
 
+/// Two recordings, or a model and a recording.
+int diff_recordings(const DiffCommandOptions& options, bool first_is_recording) {
+  if (first_is_recording) {
+    if (!is_device_recording(options.other))
+      throw UsageError("expected another recording after a recording; a model comes before its recording");
+    const DeviceRecording first = read_device_recording(options.load.path),
+                          second = read_device_recording(options.other);
+    const RecordingComparison found = compare_recordings(first, second);
+    print(options.json ? rendered(to_json(found, first, second)) : comparison_text(found, first, second));
+    return found.same() ? kFine : kNo;
+  }
+  const DeviceRecording recording = read_device_recording(options.other);
+  const Model model = load(options.load, configuration(options.load));
+  const ComputeUnits units = recorded_units_named(options.units, recording, options.other);
+  const auto reference = device_reference(recording, units, options.other, model.function());
+  VerifyOptions verify;
+  verify.map = parse_map(options.map, model.function(), reference->inputs(), reference->outputs());
+  const Verification answers = verify_model(model, *reference, verify);
+  const RecordedSetting& setting = *recording.find(units);
+  const Placement placement = compare_placement(model.compute_plan(), model.structure(), setting);
+  if (options.json) {
+    Json json{{"model", options.load.path}};
+    json.update(to_json(answers));
+    add_placement(placement, recording, setting, json);
+    print(rendered(json));
+  } else {
+    print(fact("model", options.load.path) + verification_text(answers) +
+          (setting.operations.empty() ? "" : placement_text(placement, recording, setting, false)));
+  }
+  return answers.passed() ? kFine : kNo;
+}
+
 int run_diff(const DiffCommandOptions& options) {
+  const bool first_is_recording = is_device_recording(options.load.path);
+  if (first_is_recording || (!options.other.empty() && is_device_recording(options.other)))
+    return diff_recordings(options, first_is_recording);
+  if (!options.units.empty()) throw UsageError("--against-units: the other side is not a recording of 'moka record'");
   const bool other_settings = !options.device.empty() || !options.precision.empty();
   if (options.other.empty() && !other_settings && options.function.empty())
     throw UsageError(
@@ -99,7 +137,12 @@ Command add_diff(Arguments parent) {
   auto options = std::make_shared<DiffCommandOptions>();
   Arguments app = parent.add_subcommand("diff", "Show where two models differ: operations, weights and values");
   add_load_options(app, options->load);
-  app.add_option("OTHER", options->other, "The other model, of any kind").option_text(" ");
+  app.add_option("OTHER", options->other, "The other model, of any kind, or a recording of a device (moka record)")
+      .option_text(" ");
+  app.add_option("--against-units", options->units,
+                 "The compute units of a recording whose answers and placement count (default: all, else the first)")
+      .check(one_of({"all", "cpuOnly", "cpuAndGPU", "cpuAndNeuralEngine"}))
+      .option_text("UNITS");
   app.add_option("--against-device", options->device, "The other side runs on this device, such as reference")
       .option_text("NAME");
   app.add_option("--against-precision", options->precision, "The other side computes by this rule: at-least or exact")
@@ -137,7 +180,8 @@ Command add_diff(Arguments parent) {
       "Examples:\n"
       "  moka diff Net.mlpackage Other.mlpackage\n"
       "  moka diff Net.mlpackage Small.mlpackage --input image=@cat.jpg --ignore-structure\n"
-      "  moka diff Net.mlpackage --against-device reference");
+      "  moka diff Net.mlpackage --against-device reference\n"
+      "  moka diff phone.json mac.json, where both are recordings of one model");
   return {app, "moka diff Net.mlpackage Other.mlpackage", [options] { return run_diff(*options); }};
 }
 

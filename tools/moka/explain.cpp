@@ -10,6 +10,7 @@
 
 #include "arguments.h"
 #include "check/ranges.h"
+#include "check/recordings.h"
 #include "clock.h"
 #include "command.h"
 #include "explain_units.h"
@@ -33,9 +34,10 @@ struct ExplainOptions {
   InputOptions input;
   bool measure = false, all = false, json = false;
   std::vector<std::string> ranges;
-  std::string stage;    ///< print this stage of the plan; empty: the report
-  std::string unit;     ///< show only this unit's refusals; empty: all
-  int predictions = 0;  ///< number of measured predictions; 0: as many as take about half a second
+  std::string stage;      ///< print this stage of the plan; empty: the report
+  std::string recording;  ///< a device's, whose placement is shown beside the plan
+  std::string unit;       ///< show only this unit's refusals; empty: all
+  int predictions = 0;    ///< number of measured predictions; 0: as many as take about half a second
 };
 
 /// Costs of a plan: measured if possible, otherwise estimated. Control flow contains the operations inside it, so its
@@ -291,11 +293,31 @@ int explain_stage(const Model& model, const Features& inputs, const ExplainOptio
   return 0;
 }
 
+struct RecordedPlacement {
+  DeviceRecording recording;
+  const RecordedSetting* setting = nullptr;  ///< of `recording`
+  Placement placement;
+};
+
+RecordedPlacement recorded_placement(const Model& model, const ComputePlan& plan, ComputeUnits units,
+                                     const ExplainOptions& options) {
+  RecordedPlacement out{read_device_recording(options.recording), nullptr, {}};
+  out.setting = &recorded_plan(out.recording, options.recording, units, ComputeUnits::all);
+  out.placement =
+      compare_placement(plan, model.structure(), *out.setting, options.unit.empty() ? "neuralEngine" : options.unit);
+  return out;
+}
+
 int explain(const ExplainOptions& options) {
   if (!options.stage.empty() && options.measure) throw UsageError("--stage plans only; it does not go with --measure");
   ModelConfiguration c = configuration(options.load);
   if (options.unit == "gpu") c.compute_units = ComputeUnits::cpu_and_gpu;
-  if (options.unit == "neuralEngine") c.compute_units = ComputeUnits::cpu_and_neural_engine;
+  if (options.unit == "neuralEngine") {
+    c.compute_units = ComputeUnits::cpu_and_neural_engine;
+    // Core ML places the operations of the model, casts among them, and not those that Moka's passes make.
+    c.optimize = false;
+    c.precision = Precision::exact;
+  }
   const Model model = load(options.load, c);
   Features inputs;
   if (!options.input.inputs.empty()) {
@@ -313,10 +335,20 @@ int explain(const ExplainOptions& options) {
   }
   const int predictions = options.measure ? predictions_of(model, inputs, options) : 0;
   const ComputePlan plan = model.compute_plan(inputs, predictions, {}, ranges);
-  if (options.json)
-    print(rendered(machine(plan, options)));
-  else
-    print(options.unit.empty() ? human(plan, options) : off_unit_text(plan, options.unit));
+  std::optional<RecordedPlacement> recorded;
+  if (!options.recording.empty()) recorded = recorded_placement(model, plan, c.compute_units, options);
+  if (options.json) {
+    Json json = machine(plan, options);
+    if (recorded) add_placement(recorded->placement, recorded->recording, *recorded->setting, json);
+    print(rendered(json));
+    return 0;
+  }
+  std::string text = options.unit.empty() ? human(plan, options) : off_unit_text(plan, options.unit);
+  if (recorded)
+    text += options.unit.empty()
+                ? placement_text(recorded->placement, recorded->recording, *recorded->setting, options.all)
+                : preview_text(recorded->placement, recorded->recording, *recorded->setting, options.unit);
+  print(text);
   return 0;
 }
 
@@ -336,6 +368,10 @@ Command add_explain(Arguments parent) {
   app.add_option("--unit", options->unit, "Only what stays off this unit and why: cpu, gpu or neuralEngine")
       .check(one_of({"cpu", "gpu", "neuralEngine"}))
       .option_text("UNIT");
+  app.add_option("--recording", options->recording,
+                 "A device's recording (moka record): where Core ML places operations, and with --unit where the\n"
+                 "preview of that unit is wrong")
+      .option_text("FILE.json");
   app.add_option("--stage", options->stage,
                  "One stage of the plan: resolve (types, constants), claim (what each device offers, and the choice), "
                  "arrange (steps) or memory")

@@ -10,6 +10,7 @@
 
 #include "arguments.h"
 #include "command.h"
+#include "moka/recording.h"
 #include "print.h"
 #include "text.h"
 #include "usage_error.h"
@@ -89,13 +90,18 @@ Report measure(const ReportArguments& options) {
   return report;
 }
 
+/// A saved report, or a recording of a device.
+Report read_saved(const std::string& path) {
+  return is_device_recording(path) ? report_of(read_device_recording(path)) : read_report(path);
+}
+
 bool is_saved(const std::string& path) { return std::filesystem::path(path).extension() == ".json"; }
 
 int report(ReportArguments options, const Outputs& outputs) {
   std::string& path = options.model.load.path;
   path = without_trailing_slashes(path);
-  const Report before = options.before.empty() ? Report() : read_report(options.before);
-  const Report made = is_saved(path) ? read_report(path) : measure(options);
+  const Report before = options.before.empty() ? Report() : read_saved(options.before);
+  const Report made = is_saved(path) ? read_saved(path) : measure(options);
   if (!options.page.empty()) outputs.write(options.page, FileKind::page, report_page(made));
   if (!options.saved.empty()) outputs.write(options.saved, FileKind::report, to_json(made));
   if (!options.before.empty()) {
@@ -123,7 +129,8 @@ Command add_report(Arguments parent) {
   auto options = std::make_shared<ReportArguments>();
   Arguments app =
       parent.add_subcommand("report", "The performance report: load, prediction, memory and every operation");
-  app.add_option("MODEL", options->model.load.path, "A model, or a report in JSON that was saved")
+  app.add_option("MODEL", options->model.load.path,
+                 "A model, or a report in JSON that was saved, or a recording of a device")
       .required()
       .option_text(" ");
   const auto list = [app](const char* names, std::vector<std::string>& to, const char* help, const char* text) {
@@ -154,7 +161,7 @@ Command add_report(Arguments parent) {
   outputs->add_option("--save", options->saved, {{"", FileKind::report}}, "Write the report as JSON, for --compare")
       .option_text("FILE.json");
   app.add_option("--compare", options->before,
-                 "Say what differs from this saved report beyond noise; exit 1 where worse")
+                 "Say what differs from this saved report or recording beyond noise; exit 1 where worse")
       .option_text("OLD.json");
   app.add_option("--tolerance", options->tolerance, "With --compare: a smaller change is none (default 0.05)")
       .check(number(0, 10))

@@ -39,6 +39,10 @@ std::string figures_text(const Report& report) {
   add("a second", [](const MeasuredSetting& s) {
     return format_number(static_cast<double>(s.batch) / std::max(s.steady.mean, 1e-12));
   });
+  // A recording of a device has no memory.
+  if (std::all_of(report.settings.begin(), report.settings.end(),
+                  [](const auto& s) { return s.memory.peak_bytes == 0; }))
+    return table_text(table) + "\n";
   table.add_rule();
   for (const auto& [name, bytes] : {std::pair{"weights", &ReportMemory::weight_bytes},
                                     {"packed for kernels", &ReportMemory::packed_bytes},
@@ -94,6 +98,7 @@ std::string roofs_text(const MeasuredSetting& setting) {
 }
 
 std::string sums_text(const ReportPlan& plan) {
+  if (plan.prediction_seconds < 0) return {};
   std::string out =
       fact("sum", fmt::format("{} of operations in a prediction of {}", format_seconds(plan.operations_seconds),
                               format_seconds(std::max(0.0, plan.prediction_seconds))));
@@ -127,7 +132,7 @@ std::string operations_text(const MeasuredSetting& setting, const std::string& f
     const double seconds = std::max(0.0, o.measured_seconds);
     std::string name = o.name;
     if (!o.fused.empty()) name += fmt::format(" +{}", o.fused.size());
-    table.add_row({std::to_string(i + 1), name, o.type, format_seconds(seconds),
+    table.add_row({std::to_string(i + 1), name, o.type, o.measured_seconds < 0 ? "" : format_seconds(seconds),
                    o.share ? format_percent(*o.share) : "",
                    o.arithmetic > 0 && seconds > 0 ? fmt::format("{:.1f}", o.arithmetic / seconds / 1e9) : "",
                    o.roof ? fmt::format("{:.0f}% {}", o.roof->fraction * 100, o.roof->is_arithmetic ? "ar" : "me") : "",
@@ -145,9 +150,12 @@ std::string operations_text(const MeasuredSetting& setting, const std::string& f
 
 std::string report_text(const Report& report, const std::string& filter, bool all) {
   const ReportModel& model = report.model;
-  std::string out =
-      bold(model.name) + fmt::format("  {}, {}, specification {}\n", model.type,
-                                     format_bytes(static_cast<double>(model.bytes)), model.specification_version);
+  std::string out = bold(model.name);
+  // A recording of a device does not say more.
+  if (model.specification_version > 0)
+    out += fmt::format("  {}, {}, specification {}", model.type, format_bytes(static_cast<double>(model.bytes)),
+                       model.specification_version);
+  out += "\n";
   if (const auto& c = report.compilation)
     out += fact("compile", c->error.empty() ? format_seconds(c->seconds) : "not possible: " + c->error);
   for (const MeasuredSetting& s : report.settings)

@@ -24,7 +24,7 @@ struct VerifyCommandOptions {
   InputOptions input;
   VerifyOptions verify;
   std::vector<std::string> map, ranges;
-  std::string against, device, precision, function, shapes = "default";
+  std::string against, units, device, precision, function, shapes = "default";
   std::string min_snr, max_error, pixel_scale = "1", pixel_bias = "0";
   bool json = false;
 };
@@ -39,6 +39,7 @@ std::optional<double> limit_of(const std::string& text, const char* option) {
 int run_verify(const VerifyCommandOptions& options) {
   const Model model = load(options.load, configuration(options.load));
   const bool other_settings = !options.device.empty() || !options.precision.empty();
+  if (!options.units.empty() && options.against.empty()) throw UsageError("--against-units needs --against");
   if (!options.against.empty() ? other_settings : !other_settings && options.function.empty())
     throw UsageError("expected either --against, or --against-device, --against-precision or --against-function");
   std::unique_ptr<Reference> reference;
@@ -59,7 +60,7 @@ int run_verify(const VerifyCommandOptions& options) {
     ModelConfiguration c = configuration(options.load);
     c.pins.clear();
     c.pinned_kernels.clear();
-    reference = open_reference(options.against, model.function(), c, options.function);
+    reference = open_reference(options.against, model.function(), c, options.function, options.units);
   }
   VerifyOptions verify = options.verify;
   verify.seed = options.input.seed;
@@ -101,8 +102,13 @@ Command add_verify(Arguments parent) {
   add_load_options(app, options->load);
   app.add_option("--against", options->against,
                  "Another Core ML model, an ONNX file or a PyTorch program (.pt2), which Python runs\n"
-                 "($MOKA_PYTHON, else python3), or answers in .npz, a folder of .npy, or .json")
+                 "($MOKA_PYTHON, else python3), or answers in .npz, a folder of .npy, or .json.\n"
+                 "A device's recording (moka record) is also such a file.")
       .option_text("FILE");
+  app.add_option("--against-units", options->units,
+                 "The compute units of a recording whose answers count (default: all, else the first)")
+      .check(one_of({"all", "cpuOnly", "cpuAndGPU", "cpuAndNeuralEngine"}))
+      .option_text("UNITS");
   app.add_option("--against-device", options->device, "The same model on this device, such as reference")
       .option_text("NAME");
   app.add_option("--against-precision", options->precision, "The same model by this rule: at-least or exact")

@@ -9,11 +9,7 @@ func check(_ status: moka_status) throws {
     if status != MOKA_OK { throw MokaError(message: String(cString: moka_last_error())) }
 }
 
-public final class CVPixelBuffer { public init() {} }
 public final class CGImage {}
-public let kCVPixelFormatType_32ARGB: UInt32 = 32
-public let kCVPixelFormatType_OneComponent8: UInt32 = 8
-public let kCVPixelFormatType_OneComponent16Half: UInt32 = 16
 
 public protocol MLShapedArrayScalar { static var type: moka_data_type { get } }
 extension Float: MLShapedArrayScalar { public static var type: moka_data_type { MOKA_FLOAT32 } }
@@ -29,40 +25,98 @@ public struct MLShapedArray<Scalar: MLShapedArrayScalar> {
         self.shape = shape
     }
     public init(_ array: MLMultiArray) {
-        precondition(array.type == Scalar.type)
-        scalars = Array(array.data.bindMemory(to: Scalar.self))
-        shape = array.shape
+        precondition(array.type == Scalar.type && (array.sizes.count < 2 || array.steps[array.sizes.count - 2] == array.sizes.last!))
+        scalars = Array(array.data.bindMemory(to: Scalar.self).prefix(array.sizes.reduce(1, *)))
+        shape = array.sizes
     }
 }
 
+public enum MLMultiArrayDataType: Int, Sendable {
+    case float16 = 0x10010, float32 = 0x10020, double = 0x10040, int32 = 0x20020
+    public static var float: MLMultiArrayDataType { .float32 }
+    public static var float64: MLMultiArrayDataType { .double }
+    var moka: moka_data_type {
+        switch self {
+        case .float16: return MOKA_FLOAT16
+        case .float32: return MOKA_FLOAT32
+        case .double: return MOKA_FLOAT64
+        case .int32: return MOKA_INT32
+        }
+    }
+    var size: Int { self == .float16 ? 2 : self == .double ? 8 : 4 }
+}
+
+/// Rows of the last dimension begin at multiples of 64 bytes, as Core ML stores what the Neural Engine computes.
 public final class MLMultiArray {
     let type: moka_data_type
-    let shape: [Int]
+    let sizes: [Int], steps: [Int]
     let data: UnsafeMutableRawBufferPointer
-    public init<S>(_ array: MLShapedArray<S>) {
-        type = S.type
-        shape = array.shape
-        data = .allocate(byteCount: array.scalars.count * MemoryLayout<S>.stride, alignment: 16)
+    public let dataType: MLMultiArrayDataType
+    public var shape: [NSNumber] { sizes.map { NSNumber(value: $0) } }
+    public var strides: [NSNumber] { steps.map { NSNumber(value: $0) } }
+
+    init(_ type: moka_data_type, _ sizes: [Int], padded: Bool) {
+        self.type = type
+        self.sizes = sizes
+        dataType = [MLMultiArrayDataType.float16, .float32, .double, .int32].first { $0.moka == type }!
+        let row = 64 / dataType.size
+        var steps = [Int](repeating: 1, count: sizes.count)
+        for i in (0..<max(0, sizes.count - 1)).reversed() {
+            steps[i] = steps[i + 1] * sizes[i + 1]
+            if padded && i == sizes.count - 2 { steps[i] = (steps[i] + row - 1) / row * row }
+        }
+        self.steps = steps
+        data = .allocate(byteCount: max(1, sizes.isEmpty ? 1 : sizes[0] * steps[0]) * dataType.size, alignment: 64)
+        data.initializeMemory(as: UInt8.self, repeating: 0)
+    }
+    public convenience init(shape: [NSNumber], dataType: MLMultiArrayDataType) throws {
+        self.init(dataType.moka, shape.map(\.intValue), padded: true)
+    }
+    public convenience init<S>(_ array: MLShapedArray<S>) {
+        self.init(S.type, array.shape, padded: false)
         array.scalars.withUnsafeBytes { data.copyMemory(from: $0) }
     }
-    init(_ array: moka_array) {
-        type = array.type
-        shape = (0..<array.rank).map { Int(array.shape[$0]) }
-        let size = array.type == MOKA_FLOAT16 ? 2 : array.type == MOKA_FLOAT64 ? 8 : 4
-        data = .allocate(byteCount: shape.reduce(1, *) * size, alignment: 16)
-        data.copyMemory(from: UnsafeRawBufferPointer(start: array.data, count: data.count))
+    convenience init(_ array: moka_array) {
+        let sizes = (0..<array.rank).map { Int(array.shape[$0]) }
+        self.init(array.type, sizes, padded: true)
+        let element = dataType.size, inner = sizes.last ?? 1
+        for row in 0..<sizes.dropLast().reduce(1, *) {
+            var left = row, at = 0
+            for i in (0..<max(0, sizes.count - 1)).reversed() {
+                at += left % sizes[i] * steps[i]
+                left /= sizes[i]
+            }
+            memcpy(data.baseAddress! + at * element, array.data + row * inner * element, inner * element)
+        }
     }
     deinit { data.deallocate() }
+
+    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R { try body(UnsafeRawBufferPointer(data)) }
+    public func withUnsafeMutableBytes<R>(_ body: (UnsafeMutableRawBufferPointer, [Int]) throws -> R) rethrows -> R { try body(data, steps) }
 }
 
 public final class MLSequence {
     public let stringValues: [String]
     public let int64Values: [NSNumber]
-    public init(strings: [String]) { (stringValues, int64Values) = (strings, []) }
-    public init(int64s: [NSNumber]) { (stringValues, int64Values) = ([], int64s) }
+    public let type: MLFeatureType
+    public init(strings: [String]) { (stringValues, int64Values, type) = (strings, [], .string) }
+    public init(int64s: [NSNumber]) { (stringValues, int64Values, type) = ([], int64s, .int64) }
 }
 
+public enum MLFeatureType: Int, Sendable { case invalid, int64, double, string, image, multiArray, dictionary, sequence, state }
+
 public final class MLFeatureValue {
+    public var type: MLFeatureType {
+        switch value {
+        case is Int64: return .int64
+        case is Double: return .double
+        case is String: return .string
+        case is CVPixelBuffer: return .image
+        case is MLMultiArray: return .multiArray
+        case is MLSequence: return .sequence
+        default: return .dictionary
+        }
+    }
     let value: Any
     public init(int64: Int64) { value = int64 }
     public init(double: Double) { value = double }
@@ -72,10 +126,10 @@ public final class MLFeatureValue {
     public init(sequence: MLSequence) { value = sequence }
     public init(dictionary: [AnyHashable: NSNumber]) throws { value = dictionary }
     public init(cgImage: CGImage, pixelsWide: Int, pixelsHigh: Int, pixelFormatType: UInt32, options: [Int: Int]?) throws {
-        value = CVPixelBuffer()
+        value = CVPixelBuffer(pixelsWide, pixelsHigh, pixelFormatType)
     }
     public init(imageAt: URL, pixelsWide: Int, pixelsHigh: Int, pixelFormatType: UInt32, options: [Int: Int]?) throws {
-        value = CVPixelBuffer()
+        value = CVPixelBuffer(pixelsWide, pixelsHigh, pixelFormatType)
     }
     public var int64Value: Int64 { value as! Int64 }
     public var doubleValue: Double { value as! Double }
@@ -110,7 +164,22 @@ public final class MLArrayBatchProvider: MLBatchProvider {
     public func features(at index: Int) -> any MLFeatureProvider { array[index] }
 }
 
-public final class MLModelConfiguration { public init() {} }
+public enum MLComputeUnits: Int, Sendable { case cpuOnly = 0, cpuAndGPU = 1, all = 2, cpuAndNeuralEngine = 3 }
+
+public final class MLModelConfiguration {
+    public var computeUnits = MLComputeUnits.all
+    public var functionName: String?
+    public init() {}
+    func with<R>(_ body: (UnsafePointer<moka_configuration>) throws -> R) rethrows -> R {
+        var c = moka_default_configuration()
+        c.compute_units = [.cpuOnly: MOKA_CPU_ONLY, .cpuAndGPU: MOKA_CPU_AND_GPU, .cpuAndNeuralEngine: MOKA_CPU_AND_NEURAL_ENGINE,
+                           .all: MOKA_ALL][computeUnits]!
+        return try (functionName ?? "").withCString { name in
+            c.function_name = functionName == nil ? nil : name
+            return try body(&c)
+        }
+    }
+}
 public final class MLPredictionOptions { public init() {} }
 
 public final class MLState {
@@ -123,16 +192,25 @@ public final class MLModel {
     var model: OpaquePointer?
 
     public init(contentsOf url: URL, configuration: MLModelConfiguration = MLModelConfiguration()) throws {
-        try check(moka_model_load(url.path, nil, &model))
+        try configuration.with { try check(moka_model_load(url.path, $0, &model)) }
     }
     deinit { moka_model_free(model) }
 
+    /// Moka needs no compiled model, but the program under test must not find the source where it looks for one.
+    public class func compileModel(at url: URL) async throws -> URL {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let copy = folder.appendingPathComponent(url.lastPathComponent)
+        try FileManager.default.copyItem(at: url, to: copy)
+        return copy
+    }
+
     public class func load(contentsOf url: URL, configuration: MLModelConfiguration) async throws -> MLModel {
-        try MLModel(contentsOf: url)
+        try MLModel(contentsOf: url, configuration: configuration)
     }
     public class func load(contentsOf url: URL, configuration: MLModelConfiguration,
                            completionHandler handler: @escaping (Swift.Result<MLModel, Error>) -> Void) {
-        handler(Swift.Result { try MLModel(contentsOf: url) })
+        handler(Swift.Result { try MLModel(contentsOf: url, configuration: configuration) })
     }
 
     func predict(_ input: any MLFeatureProvider, _ state: MLState?) throws -> any MLFeatureProvider {
@@ -141,26 +219,12 @@ public final class MLModel {
         defer { moka_features_free(inputs) }
         try check(moka_features_new(&outputs))
         defer { moka_features_free(outputs) }
-        let arrays = input.featureNames.map { ($0, input.featureValue(for: $0)!.multiArrayValue!) }
-        for (name, array) in arrays {
-            let shape = array.shape.map { Int64($0) }
-            try shape.withUnsafeBufferPointer { sizes in
-                var view = moka_array(data: array.data.baseAddress, type: array.type, rank: sizes.count,
-                                      shape: sizes.baseAddress, strides: nil)
-                try check(moka_features_set_array(inputs, name, &view))
-            }
-        }
-        try withExtendedLifetime(arrays) { try check(moka_model_predict(model, inputs, outputs, state?.state)) }
+        for name in input.featureNames { try set(inputs, name, input.featureValue(for: name)!) }
+        try withExtendedLifetime(input) { try check(moka_model_predict(model, inputs, outputs, state?.state)) }
         var values: [String: MLFeatureValue] = [:]
         for i in 0..<moka_features_count(outputs) {
             let name = moka_features_name(outputs, i)!
-            var array = moka_array(), number = 0.0
-            if moka_features_get_double(outputs, name, &number) == MOKA_OK {
-                values[String(cString: name)] = MLFeatureValue(double: number)
-                continue
-            }
-            try check(moka_features_get_array(outputs, name, &array))
-            values[String(cString: name)] = MLFeatureValue(multiArray: MLMultiArray(array))
+            values[String(cString: name)] = try value(outputs, name)
         }
         return try MLDictionaryFeatureProvider(dictionary: values)
     }

@@ -6,9 +6,12 @@ import hashlib
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
-from case import HERE, PROGRAM, run
+from case import HERE, PROGRAM, ROOT, run
 from sources import array_feature, write_accumulator, write_program, write_sum
+
+GOLDEN = ROOT / "tests" / "golden"
 
 WIDE = """program(1.3)
 {
@@ -36,11 +39,11 @@ def moka(code, *arguments):
     return done.stdout
 
 
-def recorded(folder, inside, model, *options):
+def recorded(folder, inside, model, *options, versions=("6", "5")):
     """The recording of a model, whose program is compiled under both versions of the language."""
     source = folder / "Record.swift"
     moka(0, "record", model, "-o", source, "--predictions", 3, "--force", *options)
-    for version in ("6", "5"):
+    for version in versions:
         run(*inside, "swiftc", "-swift-version", version, "-warnings-as-errors", "-parse-as-library", "-I", ".", "-I", "c", "-L", "lib",
             "-lCoreML", "-o", "record", "Record.swift")
     out = folder / "recording.json"
@@ -83,14 +86,31 @@ def check_sample(recording):
     check(output["shape"] == [600, 200] and output["statistics"]["nan"] == 0, output["statistics"])
 
 
+# Images of each kind, labels with probabilities, dictionaries and sequences.
+OTHERS = ("boundary/image_bgr", "boundary/image_grayscale", "boundary/image_grayscale_float16", "boundary/labels_text", "boundary/labels_number",
+          "classic/imputer_dict", "pipelines/sequences")
+
+
+def check_values(folder, inside):
+    """Every kind of value gets there and back."""
+    for name in OTHERS:
+        model = Path(shutil.copy(GOLDEN / f"{name}.mlmodel", folder))
+        recording = recorded(folder, inside, model, "--units", "cpuOnly", versions=("6",))
+        facts = json.loads(moka(0, "verify", model, "--against", recording, "--json"))
+        check(facts["passed"] and facts["shapes"][0]["outputs"], facts)
+    # The weights of this model are elsewhere, so its program is only compiled.
+    moka(0, "record", GOLDEN / "multifunction" / "two.mlmodel", "--function", "positive", "--input", "x=[[1,2,3,4]]", "-o", folder / "Record.swift", "--force")
+    run(*inside, "swiftc", "-swift-version", "6", "-warnings-as-errors", "-parse-as-library", "-I", ".", "-I", "c", "-typecheck", "Record.swift")
+
+
 def record(folder, inside):
-    from pathlib import Path
     sum_model, states, wide = (Path(write(folder)) for write in (write_sum, write_accumulator, write_wide))
     check_readers(sum_model, recorded(folder, inside, sum_model, "--runs", 2))
     check_readers(states, recorded(folder, inside, states))
     recording = recorded(folder, inside, wide, "--full-bytes", 1000)
     check_readers(wide, recording)
     check_sample(recording)
+    check_values(folder, inside)
     # Another program's file is not replaced.
     (folder / "notes.json").write_text("{}")
     done = subprocess.run([str(a) for a in (*inside, "./record", f"/moka-test/{wide.name}", "/moka-test/notes.json")],

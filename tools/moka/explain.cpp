@@ -314,9 +314,10 @@ int explain(const ExplainOptions& options) {
   if (options.unit == "gpu") c.compute_units = ComputeUnits::cpu_and_gpu;
   if (options.unit == "neuralEngine") {
     c.compute_units = ComputeUnits::cpu_and_neural_engine;
-    // Core ML places the operations of the model, casts among them, and not those that Moka's passes make.
+    // Core ML places the operations of the model, casts and reshapes among them, and not those that Moka's passes make.
     c.optimize = false;
     c.precision = Precision::exact;
+    c.reuse_buffers = false;  // a reshape is an operation, not a view
   }
   const Model model = load(options.load, c);
   Features inputs;

@@ -53,7 +53,7 @@ public final class MLComputePlan {
         var model: OpaquePointer?, plan: OpaquePointer?
         try configuration.with {
             var plain = $0.pointee
-            plain.optimize = 0
+            (plain.optimize, plain.reuse_buffers, plain.exact_precision) = (0, 0, 1)
             try check(moka_model_load(url.path, &plain, &model))
         }
         defer { moka_model_free(model) }

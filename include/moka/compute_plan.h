@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -29,6 +30,14 @@ struct UnitBid {
   std::string doubt;
 };
 
+/// A dispatch or a copy of a device that computes an operation.
+struct OperationDispatch {
+  std::string code;                  ///< the shader: "conv_f16"; empty: a copy
+  std::array<uint32_t, 3> groups{};  ///< workgroups; 0: not known
+  double seconds = -1;               ///< median by timestamps; -1: its queue has none
+  std::vector<std::string> also;     ///< names of the other operations that it computes
+};
+
 /// One step of a plan: an operation on a device, or a step that the planner added (`type` "convert_layout").
 struct PlannedOperation {
   std::string name;                   ///< name of the operation in the source model
@@ -41,8 +50,9 @@ struct PlannedOperation {
   std::vector<std::string> outputs;   ///< types of the results as MIL text
   std::string layout;                 ///< layout of the first result
   double estimated_seconds = 0;
-  double measured_seconds = -1;  ///< median time per prediction; -1: not measured
-  int64_t runs = 0;              ///< how often the step ran in a measured prediction
+  double measured_seconds = -1;               ///< median time per prediction; -1: not measured
+  int64_t runs = 0;                           ///< how often the step ran in a measured prediction
+  std::vector<OperationDispatch> dispatches;  ///< of measured predictions on a device that tells them
   /// How the kernel was chosen: "rule", "pin", "cache" (a time in the kernel cache), "measured" (timed just now) or
   /// "disturbed" (by rule, because other work on the machine disturbed the measurement).
   std::string chosen_by;

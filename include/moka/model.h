@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "moka/capture.h"
 #include "moka/compute_plan.h"
 #include "moka/description.h"
 #include "moka/feature.h"
@@ -329,6 +330,10 @@ class MOKA_EXPORT Model {
   /// them. Without a state, those of a stateful model share a new one. Throws invalid_argument, and what predict
   /// throws.
   ComputePlan measure_plan(const Features& inputs, int predictions, const PredictionOptions& options = {}) const;
+  /// What predictions run, command by command, with times, parameters and buffers. Empty `inputs`: random ones. Without
+  /// a state, the predictions of a stateful model share a new one. Throws invalid_argument, and what predict throws.
+  Capture capture(const Features& inputs = {}, const CaptureOptions& settings = {},
+                  const PredictionOptions& options = {}) const;
   /// The text of one stage of the plan for these inputs (empty: the default shapes), for people and tests. Blocks of
   /// control flow follow. Errors: as compute_plan.
   std::string plan_text(PlanStage stage, const Features& inputs = {}) const;

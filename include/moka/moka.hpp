@@ -4,6 +4,7 @@
 /// All of Moka's C++ interface.
 #include "moka/build.h"
 #include "moka/cache.h"
+#include "moka/capture.h"
 #include "moka/comparison.h"
 #include "moka/compiler.h"
 #include "moka/compress.h"

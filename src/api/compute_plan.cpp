@@ -3,6 +3,7 @@
 
 #include "api/internal.h"
 #include "base/clock.h"
+#include "explaining/capture.h"
 #include "linting/lint.h"
 #include "linting/narrowing.h"
 #include "plan/text.h"
@@ -92,7 +93,21 @@ struct Planned {
   Model::Impl::Ran ran;
   api::StepTimes times;
   double seconds = -1;
+  Capture capture;  ///< of what devices ran
 };
+
+/// The commands of devices in as many predictions.
+Result<Capture> captured_runs(const Model::Impl& impl, const Features& given, int predictions,
+                              const PredictionOptions& options) {
+  explaining::Capturer capturer;
+  Features outputs;
+  for (int i = 0; i <= predictions; i++) {  // the first one compiles regions so that they tell of their commands
+    capturer.begin();
+    MOKA_TRY(impl.predict(given, outputs, options, nullptr, nullptr, false, &capturer));
+    capturer.end(i > 0);
+  }
+  return capturer.take();
+}
 
 Planned measured_run(const Model::Impl& impl, const Features& given, int predictions,
                      const PredictionOptions& options) {
@@ -111,6 +126,8 @@ Planned measured_run(const Model::Impl& impl, const Features& given, int predict
   }
   out.seconds = median(std::move(whole));
   out.times = timing.medians();
+  if (!out.ran.plan->sequence.regions.empty())
+    out.capture = api::unwrap(captured_runs(impl, given, predictions, options));
   return out;
 }
 
@@ -129,6 +146,7 @@ ComputePlan report_of(const Model::Impl& impl, const Planned& planned, int predi
   ComputePlan report = api::report(model, *planned.ran.plan, predictions > 0 ? &planned.times : nullptr);
   report.memory.heap = impl.heap_bytes;
   report.measured_seconds = planned.seconds;
+  explaining::add_dispatches(planned.capture, report.operations);
   report.predictions = std::max(predictions, 0);
   add_narrowings(model, ranges, report);
   for (const std::string& remark : impl.description.remarks) report.remarks.push_back({"specification", remark});

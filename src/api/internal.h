@@ -302,7 +302,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl : api::LoadedModel {
   };
   /// `observed`: `trace` also receives the values that devices compute.
   Status predict(const Features& inputs, Features& outputs, const PredictionOptions& options, runtime::TraceSink* trace,
-                 Ran* ran, bool observed = false) const;
+                 Ran* ran, bool observed = false, runtime::CaptureSink* capture = nullptr) const;
   /// One result for each item. An error names it: `what` and its place, counted from `first`.
   std::vector<Features> predict_batch(std::span<const Features> inputs, const PredictionOptions& options,
                                       std::string_view what, size_t first) const;

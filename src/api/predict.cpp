@@ -278,7 +278,7 @@ Status store_outputs(const runtime::Model& runs, const runtime::Prediction& done
 }  // namespace
 
 Status Model::Impl::predict(const Features& inputs, Features& outputs, const PredictionOptions& options,
-                            runtime::TraceSink* trace, Ran* ran, bool observed) const {
+                            runtime::TraceSink* trace, Ran* ran, bool observed, runtime::CaptureSink* capture) const {
   const Stop stop(options.stop, options.deadline);
   if (stop.is_possible()) MOKA_TRY(stop.check());
   std::optional<Watch> watch;  // for plans of new shapes
@@ -311,7 +311,7 @@ Status Model::Impl::predict(const Features& inputs, Features& outputs, const Pre
     const api::Leading& leading = call.asked.leading;
     const bool is_rank5 = sequences_only || leading.sequence != 1 || leading.batch != 1;
     runtime::Prediction done = runs->predict({call.types, call.inputs, call.outputs, is_rank5, is_recorded, trace,
-                                              observed, stop.is_possible() ? &stop : nullptr});
+                                              observed, stop.is_possible() ? &stop : nullptr, capture});
     Status status = done.take_status();
     if (!done.is_planned()) return with_fitting_sizes(std::move(status).error());
     if (ran != nullptr) *ran = {runs, done.plan()};

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "ir/op_def.h"
 #include "ir/program.h"
+#include "kernel/facts.h"
 #include "kernel/stored.h"
 
 /// The contract between the planner and the devices.
@@ -95,6 +96,14 @@ struct Part {
   size_t offset;  ///< bytes
 };
 
+/// What `prepare` made of a constant input.
+struct PackedInput {
+  int arg = 0;       ///< index in all_args
+  std::string form;  ///< the key: names the order of the bytes
+  size_t bytes = 0;
+  const Buffer* buffer = nullptr;  ///< on a device; lives as long as the choice
+};
+
 /// A kernel that can run one operation, and what the planner needs to know about it.
 struct KernelChoice {
   std::string_view kernel;            ///< "cpu.conv.onednn"; static storage
@@ -127,6 +136,10 @@ struct KernelChoice {
   std::function<Status(const KernelArgs&)> run;
   /// Replaces `run` for devices with their own memory: adds the work to the region being compiled.
   std::function<Status(Recorder&, const RecordArgs&)> record;
+  /// Optional: how it computes, such as the sizes of its tiles and how it divides the work. Called only when someone
+  /// looks.
+  std::function<void(Facts&)> facts;
+  std::vector<PackedInput> packed;  ///< set by the planner
 };
 
 /// The size of what is planned together.

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernel/capture.h"
 #include "kernel/kernel.h"
 
 /// How values are copied to a device with its own memory, and how its work is compiled and started.
@@ -110,6 +111,8 @@ struct Region {
   std::span<const BufferView> downloads;  ///< values that the host reads after the last step
   /// values that other regions read; values in none of these lists need not be written
   std::span<const BufferView> kept;
+  /// The submission tells of its commands and measures them (Submission::commands, times, run_each).
+  bool is_shown = false;
 };
 
 /// A compiled region. Used by one prediction at a time.
@@ -126,6 +129,22 @@ class Submission {
   virtual Status submit() = 0;
   /// Returns when the submission is done. Errors: device_lost, and those of kernels that check values while they run.
   virtual Status wait() = 0;
+
+  // For a region that was compiled with Region::is_shown.
+
+  /// The commands in their order. A device that tells nothing has none.
+  virtual std::vector<ShownCommand> commands() const { return {}; }
+  /// After wait: when each command ran. From the end of the command before it to its own end, so the times of a
+  /// submission add up. Empty: the queue has no timestamps.
+  virtual std::vector<CommandTime> times() { return {}; }
+  /// In the place of submit and wait: runs one command after the other. Calls `look` with its index before each, and
+  /// again when it has run, perhaps on another thread. Memory::read may then read its buffers. Ends at the first error.
+  /// A device that tells of no commands runs them all.
+  virtual Status run_each(const std::function<Status(size_t command, bool has_run)>& look) {
+    (void)look;
+    if (Status s = submit(); !s.ok()) return s;
+    return wait();
+  }
 };
 
 /// Used by one prediction at a time, like the frames that compile for it.
@@ -135,6 +154,9 @@ class Queue {
   /// Compiles a region. Afterwards the caller may destroy `region`, but not its buffers and choices. Errors:
   /// out_of_budget, device_lost.
   virtual Result<std::unique_ptr<Submission>> compile(const Region& region) = 0;
+  /// How its submissions measure commands; nullopt: they do not. Measures the overhead at the first call. Errors:
+  /// device_lost, out_of_budget.
+  virtual Result<std::optional<TimestampFacts>> timestamps() { return std::optional<TimestampFacts>(); }
 };
 
 }  // namespace moka::kernel

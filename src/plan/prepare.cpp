@@ -24,7 +24,9 @@ class Context final : public kernel::PrepareContext {
  public:
   /// If `packs` is false, weights that are not packed yet are an error.
   Context(const Preparation& p, const PlanOptions& options, FileReader* reader, bool packs)
-      : preparation_(p), options_(options), reader_(reader), packs_(packs) {}
+      : preparation_(p), options_(options), reader_(reader), packs_(packs) {
+    p.choice->packed.clear();
+  }
 
   Result<ir::TensorView> constant(int arg) override {
     const Preparation::Input& in = input(arg);
@@ -38,6 +40,7 @@ class Context final : public kernel::PrepareContext {
   Result<std::shared_ptr<const std::byte>> pack(
       int arg, std::string_view key, size_t bytes,
       const std::function<Status(const ir::TensorView&, std::byte*)>& fill) override {
+    tell(arg, key, bytes);
     if (const Preparation::Input& in = input(arg); in.pooled) {
       if (!may_pack(in, key, bytes)) return not_packed();
       return options_.constants->pack(*in.value, key, bytes, fill, reader_);
@@ -55,6 +58,7 @@ class Context final : public kernel::PrepareContext {
                                                        const std::function<Status(std::byte*)>& fill) override {
     const Preparation::Input& in = input(arg);
     if (!in.pooled) return fail(ErrorCode::internal, "a kernel packs an input that is not stored");
+    tell(arg, key, bytes);
     if (!may_pack(in, key, bytes)) return not_packed();
     return options_.constants->pack_stored(*in.value, key, bytes, fill);
   }
@@ -84,11 +88,18 @@ class Context final : public kernel::PrepareContext {
                                                           const ConstantPool::FillStored& fill) {
     const kernel::Memory* memory = preparation_.device->memory();
     if (memory == nullptr) return fail(ErrorCode::internal, "a kernel uploads to a device in host memory");
+    std::shared_ptr<const kernel::Buffer> made;
     if (const Preparation::Input& in = input(arg); in.pooled)
-      return MOKA_TRY_ON(options_.constants->upload(*in.value, *memory, key, bytes, fill), *preparation_.device);
-    return MOKA_TRY_ON(upload_to(*memory, bytes, fill), *preparation_.device);
+      made = MOKA_TRY_ON(options_.constants->upload(*in.value, *memory, key, bytes, fill), *preparation_.device);
+    else
+      made = MOKA_TRY_ON(upload_to(*memory, bytes, fill), *preparation_.device);
+    tell(arg, key, bytes, made.get());
+    return made;
   }
 
+  void tell(int arg, std::string_view key, size_t bytes, const kernel::Buffer* buffer = nullptr) {
+    preparation_.choice->packed.push_back({arg, std::string(key), bytes, buffer});
+  }
   const Preparation::Input& input(int arg) const { return preparation_.inputs[static_cast<size_t>(arg)]; }
 
   const Preparation& preparation_;

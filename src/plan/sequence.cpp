@@ -20,6 +20,13 @@ std::string refusal_of(const KernelCall& call, const kernel::Device& device) {
   return {};
 }
 
+std::vector<const RegionStep*> computed_steps(const Region& region) {
+  std::vector<const RegionStep*> out;
+  for (const RegionStep& step : region.steps)
+    if (!std::holds_alternative<Placed>(step)) out.push_back(&step);
+  return out;
+}
+
 int count_steps(const Sequence& sequence) {
   size_t count = sequence.steps.size();
   for (const Region& r : sequence.regions) count += r.steps.size();

@@ -253,6 +253,9 @@ void for_each_step(AnySequence& sequence, Visit&& visit) {
 
 int count_steps(const Sequence& sequence);
 
+/// The steps of a region that compute something: what kernel::Region::steps are made of, in their order.
+std::vector<const RegionStep*> computed_steps(const Region& region);
+
 /// The places that a step reads.
 template <class One>
 std::span<const int> reads_of(const Sequence& sequence, const One& step) {

@@ -94,6 +94,13 @@ Json json_of(const UnitBid& b) {
   return out;
 }
 
+Json json_of(const OperationDispatch& d) {
+  Json out{{"shader", d.code}, {"workgroups", d.groups}};
+  if (d.seconds >= 0) out["seconds"] = d.seconds;
+  if (!d.also.empty()) out["also"] = d.also;
+  return out;
+}
+
 Json json_of(const PlannedOperation& operation) {
   Json out{{"name", operation.name},
            {"type", operation.type},
@@ -124,6 +131,8 @@ Json json_of(const PlannedOperation& operation) {
     out["measuredSeconds"] = operation.measured_seconds;
     out["runs"] = operation.runs;
   }
+  if (!operation.dispatches.empty()) out["dispatches"] = Json::array();
+  for (const OperationDispatch& d : operation.dispatches) out["dispatches"].push_back(json_of(d));
   return out;
 }
 

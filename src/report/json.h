@@ -11,6 +11,7 @@ namespace moka::reporting {
 using Json = nlohmann::ordered_json;
 
 Json report_json(const Report& report);
+Json capture_json(const Capture& capture);
 /// "invalid_argument".
 std::string_view name_of(ErrorKind kind);
 /// On one line. Invalid UTF-8 becomes U+FFFD.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <span>
 
 #include "base/error.h"
@@ -98,6 +99,19 @@ void read_bids(const Field& from, std::vector<UnitBid>& to) {
   }
 }
 
+void read_dispatches(const Field& from, std::vector<OperationDispatch>& to) {
+  for (size_t i = 0; i < from.size(); i++) {
+    const Field dispatch = from.item(i);
+    OperationDispatch& d = to.emplace_back();
+    d.code = dispatch.text_or("shader");
+    if (const auto groups = dispatch.find("workgroups"))
+      for (size_t k = 0; k < std::min(groups->size(), d.groups.size()); k++)
+        d.groups[k] = groups->item(k).whole<uint32_t>();
+    d.seconds = dispatch.number_or("seconds", -1);
+    d.also = dispatch.texts_or("also");
+  }
+}
+
 void read(const Field& from, ReportedOperation& to) {
   to.name = from.at("name").text();
   to.type = from.at("type").text();
@@ -121,6 +135,7 @@ void read(const Field& from, ReportedOperation& to) {
     for (auto& [kernel, seconds] : candidates->entries()) to.candidates.push_back({kernel, seconds});
   to.measured_seconds = from.number_or("measuredSeconds", -1);
   to.runs = from.whole_or<int64_t>("runs", 0);
+  if (const auto dispatches = from.find("dispatches")) read_dispatches(*dispatches, to.dispatches);
   if (from.find("share")) to.share = from.at("share").number();
   to.contains = from.flag_or("contains", false);
   to.arithmetic = from.number_or("arithmetic", 0);

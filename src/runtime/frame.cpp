@@ -41,7 +41,7 @@ Error Frame::locate(Error e, const plan::Call& step) const {
 Status Frame::run() {
   plan::LatePreparation* const late = plan_->late.get();
   if (late == nullptr || late->is_done()) return run_plan();
-  if (context_.trace == nullptr)
+  if (context_.trace == nullptr && context_.capture == nullptr)
     late->before_run();
   else
     late->finish();  // what is measured is what later predictions take
@@ -54,6 +54,7 @@ Status Frame::run() {
 Status Frame::run_plan() {
   import_values();
   has_submitted_ = false;
+  if (!sequence_.regions.empty() && context_.shows_commands() != is_shown_) show_commands(!is_shown_);
   if (!crossings_.empty()) MOKA_TRY(bind_crossings());
   if (submissions_.size() < sequence_.regions.size()) MOKA_TRY(compile_regions());
   Status status = run_steps();
@@ -92,6 +93,7 @@ Status Frame::run_steps() {
 Status Frame::run_step(size_t s) { return context_.is_timed() ? run_timed(s) : compute(s); }
 
 Status Frame::run_timed(size_t s) {
+  if (context_.capture != nullptr && context_.capture->wants_values()) MOKA_TRY(capture_before(s));
   const int64_t start = trace::now();
   if (context_.is_recorded) record_begin(s, start);
   Status status = compute(s);
@@ -99,6 +101,7 @@ Status Frame::run_timed(size_t s) {
   if (context_.is_recorded) record_end(s, start, end);
   if (status.ok() && context_.trace != nullptr)
     context_.trace->step(*plan_, sequence_.steps[s], static_cast<double>(end - start) * 1e-9, steps_[s].out);
+  if (status.ok() && context_.capture != nullptr) return capture_step(s, static_cast<double>(end - start) * 1e-9);
   return status;
 }
 
@@ -146,6 +149,8 @@ Status Frame::execute(const plan::Convert& step, StepData& data) {
 
 Status Frame::execute(const plan::Launch& step, StepData&) {
   const auto r = static_cast<size_t>(step.region);
+  if (context_.capture != nullptr && context_.capture->wants_values())
+    return named(run_command_by_command(r), *sequence_.regions[r].device);
   Status status = named(submissions_[r]->submit(), *sequence_.regions[r].device);
   running_[r] = status.ok();
   has_submitted_ |= status.ok();
@@ -154,6 +159,7 @@ Status Frame::execute(const plan::Launch& step, StepData&) {
 
 Status Frame::execute(const plan::Wait& step, StepData&) {
   const auto r = static_cast<size_t>(step.region);
+  if (!running_[r]) return {};  // it ran command by command
   Status status = named(submissions_[r]->wait(), *sequence_.regions[r].device);
   running_[r] = false;
   return status;

@@ -25,6 +25,39 @@ class TraceSink {
   virtual void restart() {}
 };
 
+class Frame;
+
+/// A step of the host that has run, and the values that it read and wrote.
+struct CapturedStep {
+  const plan::Plan& plan;
+  const plan::Step& step;
+  double seconds;
+  std::span<const ir::TensorView> in, out;
+};
+/// A region that is shown.
+struct CapturedRegion {
+  const Frame& frame;
+  size_t region;
+  kernel::Submission& submission;
+  kernel::Queue& queue;
+};
+/// Receives what a prediction runs, on the thread that predicts unless it says otherwise.
+class CaptureSink {
+ public:
+  virtual ~CaptureSink() = default;
+  /// Before a step of the host, where commands run one by one; its seconds are 0.
+  virtual Status before(const CapturedStep& step) = 0;
+  virtual Status step(const CapturedStep& step) = 0;
+  /// After the region has run, and not where commands run one by one.
+  virtual Status region(const CapturedRegion& region) = 0;
+  /// Whether devices run command by command.
+  virtual bool wants_values() const = 0;
+  /// Before a command and when it has run, perhaps on another thread.
+  virtual Status command(const CapturedRegion& region, size_t command, bool has_run) = 0;
+  /// The prediction starts again, so what was received so far does not count.
+  virtual void restart() = 0;
+};
+
 /// State that the frames of one session share.
 struct ExecContext {
   /// The session's queue of a device with a memory of its own, opened at the first call.
@@ -35,7 +68,12 @@ struct ExecContext {
   ir::RandomSource random;
   TraceSink* trace = nullptr;
   bool is_recorded = false;  ///< whether the prediction goes into the trace that is being written
-  bool is_timed() const { return trace != nullptr || is_recorded; }
+  CaptureSink* capture = nullptr;
+  bool is_timed() const { return trace != nullptr || is_recorded || capture != nullptr; }
+  /// Whether regions are compiled so that they tell of their commands.
+  bool shows_commands() const { return capture != nullptr || (is_recorded && traces_commands()); }
+  /// MOKA_TRACE_DISPATCHES=0 leaves the lane GPU out of traces.
+  static bool traces_commands();
   const Stop* stop = nullptr;  ///< is checked before each step; may be null
   // Only for recorded predictions:
   const kernel::Device* stretch = nullptr;  ///< device of the steps that run now, outside of blocks
@@ -60,6 +98,10 @@ class Frame {
   Frame(const Frame&) = delete;
 
   const plan::Plan& plan() const { return *plan_; }
+  /// A place in the memory of a device.
+  kernel::BufferView buffer_view(int place) const;
+  /// Parallel to plan::Memory::devices.
+  std::span<const std::shared_ptr<kernel::Buffer>> device_arenas() const { return device_arenas_; }
   /// The bytes of the arenas of this frame and of its blocks.
   size_t bytes() const;
   /// Points block input `i` at its data, dense and row-major, of the planned type. The frame only reads it.
@@ -129,12 +171,12 @@ class Frame {
   Status run_plan();
   Status set_up();
   Status set_up_devices();
+  void show_commands(bool shows);
   Status compile_regions();
   Status compile_region(size_t r);
   kernel::RegionStep region_step(const plan::Region& region, const plan::Run& step, const StepData& data) const;
   /// What other regions and later predictions read of what the region computes.
   std::vector<kernel::BufferView> kept_by(const plan::Region& region) const;
-  kernel::BufferView buffer_view(int place) const;
   void fill(StepData& data, std::span<const int> in, std::span<const int> out, const plan::Call* call);
   void set_external(int place, void* data);
   void import_values();
@@ -151,10 +193,16 @@ class Frame {
   void save_states_before(size_t s);
   Status run_timed(size_t s);
   Status compute(size_t s);
+  /// For a capture (frame_capture.cpp).
+  Result<CapturedRegion> captured(size_t r) const;
+  Status capture_before(size_t s);
+  Status capture_step(size_t s, double seconds);
+  Status run_command_by_command(size_t r);
   /// For the trace that is being written (frame_trace.cpp).
   void record_begin(size_t s, int64_t at);
   void record_end(size_t s, int64_t from, int64_t to);
   void record_region(size_t r, int64_t to);
+  void record_commands(size_t r, trace::DeviceId device);
   const trace::Label* label_of(size_t s);
   const trace::Label* region_label(size_t r);
   Status execute(const plan::Run& step, StepData& data);
@@ -245,6 +293,7 @@ class Frame {
   std::vector<std::shared_ptr<kernel::Buffer>> states_;           ///< by block input, of states on devices
   std::vector<kernel::Pixels> pixels_;                            ///< parallel to Sequence::pixels
   bool has_submitted_ = false, keeps_running_ = false, saves_states_ = false;
+  bool is_shown_ = false;  ///< the regions are compiled so that they tell of their commands
   StateUndo undo_;
   std::vector<size_t> team_ends_;  ///< by step: end of the steps that reuse the threads of this step, or 0
   StepData pending_;
@@ -259,6 +308,7 @@ class Frame {
   std::vector<LoopValue> loop_values_;
   std::vector<const trace::Label*> labels_;  ///< by step; made when the step is first recorded
   std::vector<const trace::Label*> region_labels_;
+  std::vector<std::vector<const trace::Label*>> command_labels_;  ///< by region
   std::vector<int64_t> submitted_;  ///< for recorded predictions: when each region was submitted
   std::vector<ir::Type> key_;
   Frame* last_ = this;

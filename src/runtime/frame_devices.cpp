@@ -63,6 +63,13 @@ void Frame::set_pixels(size_t i, const kernel::Pixels& pixels) {
     if (sequence_.pixels[k].input == i) pixels_[k] = pixels;
 }
 
+void Frame::show_commands(bool shows) {
+  submissions_.clear();
+  compiled_.clear();
+  command_labels_.clear();
+  is_shown_ = shows;
+}
+
 Status Frame::compile_regions() {
   submissions_.clear();
   for (size_t r = 0; r < sequence_.regions.size(); r++) MOKA_TRY(compile_region(r));
@@ -157,7 +164,7 @@ Status Frame::compile_region(size_t r) {
   for (int i : region.uploads) uploads.push_back(buffer_view(i));
   for (int i : region.downloads) downloads.push_back(buffer_view(i));
   kernel::Queue* queue = MOKA_TRY(context_.queue(*region.device));
-  submissions_.push_back(MOKA_TRY_ON(queue->compile({steps, uploads, downloads, kept}), *region.device,
+  submissions_.push_back(MOKA_TRY_ON(queue->compile({steps, uploads, downloads, kept, is_shown_}), *region.device,
                                      cat("region ", r, " of ", kernel::place_of(*region.device))));
   return {};
 }

@@ -176,6 +176,7 @@ Status Frame::bind_crossings() {
   };
   if (!submissions_.empty()) compiled_.insert(compiled_.begin(), {std::move(bound_), std::move(submissions_)});
   submissions_.clear();
+  command_labels_.clear();
   std::erase_if(compiled_, [&](const Compiled& c) { return !std::all_of(c.bound.begin(), c.bound.end(), is_alive); });
   bound_ = std::move(now);
   bound_places_.assign(bound_.empty() ? 0 : sequence_.places.size(), {});

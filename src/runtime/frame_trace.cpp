@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdlib>
 
 #include "kernel/device.h"
 #include "kernel/layout.h"
@@ -100,6 +101,43 @@ class Labels {
   const int64_t bytes_;
 };
 
+/// "8 x 4 x 1"; empty: not known.
+std::string groups_text(const std::array<uint32_t, 3>& n) {
+  return n[0] == 0 ? std::string() : cat(n[0], " x ", n[1], " x ", n[2]);
+}
+
+std::vector<const trace::Label*> command_labels(const plan::Sequence& sequence, const plan::Region& region,
+                                                const std::vector<kernel::ShownCommand>& commands) {
+  const std::vector<const plan::RegionStep*> steps = plan::computed_steps(region);
+  const plan::CopiedValues values(sequence);
+  std::vector<const trace::Label*> out;
+  for (const kernel::ShownCommand& c : commands) {
+    std::string operations, kernels;
+    std::string name = c.kind == kernel::ShownCommand::Kind::copy ? "copy" : c.code;
+    for (const uint32_t s : c.steps) {
+      if (s >= steps.size()) continue;
+      if (const auto* run = std::get_if<plan::Run>(steps[s])) {
+        name = run->op->name;
+        operations += cat(operations.empty() ? "" : ", ", run->op->name);
+        kernels += cat(kernels.empty() ? "" : ", ", run->choice->kernel);
+      } else if (const auto* convert = std::get_if<plan::DeviceConvert>(steps[s])) {
+        const ir::Value* v = values.of(convert->from);
+        name = v != nullptr ? v->name : "convert_layout";
+        kernels += cat(kernels.empty() ? "" : ", ", convert->choice->kernel);
+      }
+    }
+    out.push_back(trace::label(name, c.kind == kernel::ShownCommand::Kind::copy ? "copy" : "dispatch",
+                               {{"device", region.device->name()},
+                                {"kernel", kernels},
+                                {"shader", c.code},
+                                {"operations", operations},
+                                {"workgroups", groups_text(c.groups)},
+                                {"workgroup", groups_text(c.group_size)},
+                                {"barrier", c.waits ? "yes" : "no"}}));
+  }
+  return out;
+}
+
 }  // namespace
 
 const trace::Label* Frame::label_of(size_t s) {
@@ -166,6 +204,26 @@ void Frame::record_region(size_t r, int64_t to) {
   context_.region_end = to;
   const trace::DeviceId device = trace::add_device(sequence_.regions[r].device->name());
   trace::slice(trace::Lane::compute, region_label(r), std::min(from, to), to, device);
+  if (is_shown_) record_commands(r, device);
+}
+
+bool ExecContext::traces_commands() {
+  static const bool traces = [] {
+    const char* v = std::getenv("MOKA_TRACE_DISPATCHES");
+    return v == nullptr || std::string_view(v) != "0";
+  }();
+  return traces;
+}
+
+/// What a device measured of a region that has run.
+void Frame::record_commands(size_t r, trace::DeviceId device) {
+  const std::vector<kernel::CommandTime> times = submissions_[r]->times();
+  if (times.empty()) return;
+  if (command_labels_.empty()) command_labels_.resize(sequence_.regions.size());
+  std::vector<const trace::Label*>& labels = command_labels_[r];
+  if (labels.empty()) labels = command_labels(plan_->sequence, sequence_.regions[r], submissions_[r]->commands());
+  for (size_t i = 0; i < std::min(labels.size(), times.size()); i++)
+    trace::slice(trace::Lane::gpu, labels[i], times[i].from, times[i].to, device);
 }
 
 }  // namespace moka::runtime

@@ -165,6 +165,7 @@ Status Model::compute(const PredictionRequest& request, BoundStates& states, Ses
   s.context.trace = request.trace;
   s.context.is_recorded = request.is_recorded;
   s.context.stop = request.stop;
+  s.context.capture = request.capture;
   return run(s);
 }
 
@@ -189,6 +190,7 @@ Prediction Model::predict(const PredictionRequest& request) const {
       return out;
     }
     if (request.trace != nullptr) request.trace->restart();
+    if (request.capture != nullptr) request.capture->restart();
     session = acquire_instead(std::move(*session), request, status.error());
   }
 }

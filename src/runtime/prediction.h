@@ -51,6 +51,7 @@ struct PredictionRequest {
   bool is_observed = false;    ///< `trace` also receives the values that devices compute
   /// Ends it between steps. The states are then as they were before. May be null.
   const Stop* stop = nullptr;
+  CaptureSink* capture = nullptr;  ///< receives what runs, and what devices tell of their commands
 };
 
 /// A prediction that has ended. Its outputs are valid while it exists, which its model outlives.

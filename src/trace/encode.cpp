@@ -15,7 +15,7 @@ using protozero::pbf_writer;
 
 namespace {
 
-constexpr std::string_view kLaneNames[] = {"Activity", "Data", "Compute"};
+constexpr std::string_view kLaneNames[] = {"Activity", "Data", "Compute", "GPU"};
 struct CounterName {
   std::string_view name;
   uint32_t unit;

@@ -28,8 +28,8 @@
 /// docs/seeing.md describes the tracks.
 namespace moka::trace {
 
-/// The lanes that the Core ML instrument shows for a model.
-enum class Lane : uint8_t { activity, data, compute };
+/// The lanes that the Core ML instrument shows for a model, and `gpu`: what devices measured of their commands.
+enum class Lane : uint8_t { activity, data, compute, gpu };
 /// `copied`: bytes of inputs and outputs that were converted or copied. `left_out`: events that a trace lacks, because
 /// its ring was full or its writer too slow.
 enum class Counter : uint8_t { memory, threads, predictions, queue, copied, left_out };

@@ -57,6 +57,7 @@ ROWS = {
     "report page": Row(MADE / "report.json", "x.html", "report", "IN", "-o", "OUT"),
     "report": Row(MADE / "report.json", "x.json", "report", "IN", "--save", "OUT"),
     "trace": Row(RENT, "x.pftrace", "trace", "-o", "OUT", "--", PROGRAM, "predict", "IN", *INPUTS),
+    "capture": Row(RENT, "x.html", "capture", "IN", *INPUTS, "--predictions", "1", "-o", "OUT"),
     "predict": Row(MADE / "affine.mlmodelc", "out", "predict", "IN", "-i", "random", "-o", "OUT", file="z.npy"),
     "predict values": Row(RENT, "out", "predict", "IN", *INPUTS, "-o", "OUT", file="values.json"),
     "predict table": Row(RENT, "out", "predict", "IN", "-i", f"@{MADE / 'rows.csv'}", "-o", "OUT", file="predictions.csv"),
@@ -179,7 +180,7 @@ class Writing(Rows):
         self.each_row(test)
 
     def test_an_input_is_no_output(self):
-        for name in ("edit", "edit package", "update", "lint", "compress", "decrypt", "view", "report", "trace", "encrypt", "predict --draw"):
+        for name in ("edit", "edit package", "update", "lint", "compress", "decrypt", "view", "report", "capture", "trace", "encrypt", "predict --draw"):
             row = ROWS[name]
             with self.subTest(name):
                 model = self.folder / (name.replace(" ", "") + Path(row.model).suffix)
@@ -292,7 +293,7 @@ class Failing(Rows):
         self.each_row(test)
 
     def test_full_devices_are_errors_and_others_work(self):
-        for name in ("view", "report page", "report", "trace", "predict --draw", "convert to ONNX", "encrypt", "key"):
+        for name in ("view", "report page", "report", "capture", "trace", "predict --draw", "convert to ONNX", "encrypt", "key"):
             row = ROWS[name]
             with self.subTest(name):
                 out = {"convert to ONNX": self.folder / "full.onnx"}.get(name, "/dev/full")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pictures of the README and docs/seeing.md: a report, a trace in Perfetto, conclusions, and the viewer.
+// The pictures of the README and of docs/seeing.md: a report, a capture, a trace in Perfetto, conclusions, and the viewer.
 // node pictures.mjs PROGRAM MODEL PYTHON OUT
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -14,8 +14,10 @@ const run = (...args) => execFileSync(program, args, { stdio: ["ignore", "ignore
 mkdirSync(out, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), "moka-pictures-"));
 const report = join(folder, "report.html");
+const capture = join(folder, "capture.html");
 const trace = join(folder, "t.pftrace");
 run("report", model, "--threads", "1,2", "-o", report);
+run("capture", model, "--device", "vulkan", "-o", capture);
 run("trace", "-o", trace, "--", program, "predict", model, "--input", "random", "--repeat", "2");
 const repeated = join(folder, "repeated.pftrace"), conclusions = join(folder, "conclusions.html");
 run("trace", "-o", repeated, "--", "sh", "-c", 'for i in 1 2 3 4 5 6; do "$0" predict "$1" --input random; done', program, model);
@@ -29,6 +31,13 @@ try {
   const first = await newPage(820);
   await first.goto(pathToFileURL(report).href);
   await first.screenshot({ path: join(out, "report.png") });
+
+  const captured = await newPage(900);
+  await captured.goto(pathToFileURL(capture).href);
+  await captured.getByRole("button", { name: "Time", exact: true }).click();
+  await captured.locator("#kind").selectOption("dispatch");
+  await captured.locator("#commands tbody tr.command").first().getByRole("button").click();
+  await captured.screenshot({ path: join(out, "capture.png") });
 
   const second = await newPage(560);
   await openTrace(second, perfetto.address);

@@ -286,8 +286,9 @@ Region::Result Region::run(const std::vector<Value*>& outputs, int times) {
 
   auto queue = device.open_queue();
   if (!check(queue)) return r;
-  auto submission = (*queue)->compile({steps, uploads, downloads});
+  auto submission = (*queue)->compile({steps, uploads, downloads, {}, is_shown_});
   if (!check(submission)) return r;
+  r.shown = (*submission)->commands();
   for (int t = 0; t < times; t++) {
     for (size_t i = 0; i < inputs_.size(); i++)
       std::memcpy((*submission)->upload(i), inputs_[i].data(), inputs_[i].bytes());
@@ -301,6 +302,7 @@ Region::Result Region::run(const std::vector<Value*>& outputs, int times) {
     std::memcpy(expected.mutable_data(), values.at(outputs[i]).data, expected.bytes());
     r.expected.push_back(std::move(expected));
   }
+  r.times = (*submission)->times();
   r.counters = static_cast<devices::vulkan::VulkanSubmission&>(**submission).counters();
   auto context = devices::vulkan::Context::get();
   if (context.ok()) {

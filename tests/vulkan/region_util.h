@@ -28,6 +28,8 @@ class Region {
   void on(const kernel::Device& card) { device_ = &card; }
   /// Results take over the memory of inputs at their last use, where kernels allow it.
   void share_in_place() { in_place_ = true; }
+  /// The submission tells of its commands.
+  void show() { is_shown_ = true; }
   ir::Tensor random(const ir::Shape& shape, float low = -1, float high = 1);
   ir::Value* input(ir::Tensor value);
   ir::Value* input(const ir::Shape& shape, float low = -1, float high = 1) { return input(random(shape, low, high)); }
@@ -41,7 +43,9 @@ class Region {
     std::vector<ir::Tensor> got, expected;
     std::vector<std::string> kernels;
     devices::gpu::Counters counters;
-    std::string refusal;  ///< refusal of the first operation that the device does not take
+    std::vector<kernel::ShownCommand> shown;  ///< with show()
+    std::vector<kernel::CommandTime> times;   ///< of the last run, with show()
+    std::string refusal;                      ///< refusal of the first operation that the device does not take
   };
   /// Runs the region `times` times and returns the last results.
   Result run(const std::vector<ir::Value*>& outputs, int times = 2);
@@ -50,7 +54,7 @@ class Region {
   Result expect_same(const std::vector<ir::Value*>& outputs, double tolerance = 1e-4);
 
  private:
-  bool half_, in_place_ = false;
+  bool half_, in_place_ = false, is_shown_ = false;
   const kernel::Device* device_ = &devices::vulkan::device();
   ir::Function function_;
   ir::Builder builder_;

@@ -25,6 +25,7 @@ Command add_tune(Arguments parent);
 Command add_rates(Arguments parent);
 Command add_report(Arguments parent);
 Command add_record(Arguments parent);
+Command add_capture(Arguments parent);
 Command add_trace(Arguments parent);
 Command add_cache(Arguments parent);
 Command add_compile(Arguments parent);

@@ -74,12 +74,12 @@ int run_command(int argc, const char* const* argv, std::string& name) {
   app.get_formatter()->column_width(32);
   const Arguments program(app);
   const std::vector<Command> commands{
-      add_inspect(program), add_predict(program),   add_explain(program),   add_bench(program),   add_tune(program),
-      add_rates(program),   add_report(program),    add_record(program),    add_trace(program),   add_cache(program),
-      add_compile(program), add_compress(program),  add_decompile(program), add_convert(program), add_edit(program),
-      add_update(program),  add_generate(program),  add_metadata(program),  add_key(program),     add_encrypt(program),
-      add_decrypt(program), add_verify(program),    add_diff(program),      add_lint(program),    add_view(program),
-      add_version(program), add_completion(program)};
+      add_inspect(program), add_predict(program), add_explain(program),   add_bench(program),     add_tune(program),
+      add_rates(program),   add_report(program),  add_record(program),    add_capture(program),   add_trace(program),
+      add_cache(program),   add_compile(program), add_compress(program),  add_decompile(program), add_convert(program),
+      add_edit(program),    add_update(program),  add_generate(program),  add_metadata(program),  add_key(program),
+      add_encrypt(program), add_decrypt(program), add_verify(program),    add_diff(program),      add_lint(program),
+      add_view(program),    add_version(program), add_completion(program)};
   app.require_subcommand(0, 1);
 
   if (argc > 1 && argv[1][0] != '-') {

@@ -80,7 +80,7 @@ std::string lane_text(const TraceSummary& summary, const std::string& lane, std:
 
 std::string summary_text(const TraceSummary& summary, std::string_view by) {
   std::string out;
-  for (const char* lane : {"Activity", "Data", "Compute"}) out += lane_text(summary, lane, by);
+  for (const char* lane : {"Activity", "Data", "Compute", "GPU"}) out += lane_text(summary, lane, by);
   if (!summary.counters.empty()) {
     io::Table table({{"counter", Shrink::middle},
                      {"samples", Align::right},

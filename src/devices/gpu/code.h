@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "ir/dtype.h"
 
 namespace moka::devices::gpu {
 
@@ -25,6 +29,27 @@ struct Specialized {
   const Code* code = nullptr;
   std::vector<uint32_t> constants;
   auto operator<=>(const Specialized&) const = default;
+};
+
+/// What code says of itself, for people.
+struct CodeFacts {
+  struct Number {
+    std::string name;
+    ir::DType type = ir::DType::none;  ///< of 4 bytes, or boolean
+    uint32_t at = 0;                   ///< of a constant its number, of a parameter its offset in bytes
+    uint32_t count = 1;                ///< of an array
+    uint32_t step = 4;                 ///< bytes from one element to the next
+    uint32_t value = 0;                ///< of a constant that is not given
+  };
+  struct Binding {
+    std::string name;
+    ir::DType element = ir::DType::none;
+  };
+  /// Invocations of a workgroup, or the constants that say it.
+  std::array<uint32_t, 3> group{};
+  std::array<int, 3> group_constants{-1, -1, -1};
+  std::vector<Number> constants, parameters;
+  std::vector<Binding> bindings;
 };
 
 }  // namespace moka::devices::gpu

@@ -26,6 +26,8 @@ class GpuDevice : public kernel::Device {
   virtual const Features& features() const = 0;
   /// The code that kernels of this folder dispatch by name: numbers.inc has its constants. nullptr: there is none.
   virtual const Code* find_code(std::string_view name) const = 0;
+  /// What the code says of its constants, parameters and bindings. The default knows nothing.
+  virtual CodeFacts facts_of(const Code&) const { return {}; }
   /// The kinds of code that applications may supply: "spirv". Static storage.
   virtual std::span<const std::string_view> shader_kinds() const = 0;
   /// Code of one of these kinds, with that many buffers. It lives as long as the process. Errors: unsupported and

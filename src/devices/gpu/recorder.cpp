@@ -8,6 +8,13 @@ namespace moka::devices::gpu {
 
 namespace {
 
+/// The steps of a command that computes what two did.
+std::vector<uint32_t> both_steps(std::vector<uint32_t> earlier, const std::vector<uint32_t>& later) {
+  for (const uint32_t s : later)
+    if (std::find(earlier.begin(), earlier.end(), s) == earlier.end()) earlier.push_back(s);
+  return earlier;
+}
+
 bool overlap(const Use& a, const Use& b) {
   if (a.parts != 0 && a.parts == b.parts) return false;
   return a.overlaps(b);
@@ -77,14 +84,14 @@ Result<Command> CommandRecorder::command(const Code& code, std::vector<uint32_t>
 
 Status CommandRecorder::dispatch_bytes(std::string_view code, std::vector<uint32_t> constants, std::vector<Use> uses,
                                        std::span<const std::byte> params, Groups groups, std::optional<Chain> chain) {
-  commands_.push_back(MOKA_TRY(command(code, std::move(constants), std::move(uses), params, groups)));
+  add(MOKA_TRY(command(code, std::move(constants), std::move(uses), params, groups)));
   commands_.back().chain = std::move(chain);
   return {};
 }
 
 Status CommandRecorder::dispatch(const Code& code, std::vector<uint32_t> constants, std::vector<Use> uses,
                                  std::span<const std::byte> params, Groups groups) {
-  commands_.push_back(MOKA_TRY(command(code, std::move(constants), std::move(uses), params, groups)));
+  add(MOKA_TRY(command(code, std::move(constants), std::move(uses), params, groups)));
   return {};
 }
 
@@ -94,7 +101,12 @@ void CommandRecorder::copy(Use from, Use to) {
   if (from.bytes == 0) return;
   Command c;
   c.uses = {from, to};
-  commands_.push_back(std::move(c));
+  add(std::move(c));
+}
+
+void CommandRecorder::add(Command command) {
+  if (step_) command.steps.push_back(*step_);
+  commands_.push_back(std::move(command));
 }
 
 /// Whether anything reads the value after a command, before all that it reads of it is written again.
@@ -163,6 +175,7 @@ Status CommandRecorder::join_chains() {
       }
       commands_[later].chain = std::move(both);
       commands_[later].uses = commands_[later].chain->uses();
+      commands_[later].steps = both_steps(std::move(commands_[*earlier].steps), commands_[later].steps);
       commands_.erase(commands_.begin() + static_cast<std::ptrdiff_t>(*earlier));
       later--;
       k = 0;
@@ -171,10 +184,12 @@ Status CommandRecorder::join_chains() {
     if (!changed) continue;
     Chain chain = *commands_[later].chain;
     const ChainParams params(chain);
+    std::vector<uint32_t> steps = std::move(commands_[later].steps);
     commands_[later] =
         MOKA_TRY(command(chain.shader(), chain.constants(), chain.uses(),
                          {reinterpret_cast<const std::byte*>(&params), sizeof params}, lines(chain.count())));
     commands_[later].chain = std::move(chain);
+    commands_[later].steps = std::move(steps);
   }
   return {};
 }
@@ -197,9 +212,11 @@ Status CommandRecorder::join_producers() {
       continue;
     auto both = c.absorb(producer);
     if (!both) continue;
+    std::vector<uint32_t> steps = both_steps(std::move(commands_[*earlier].steps), c.steps);
     commands_[later] =
         MOKA_TRY(command(both->shader, std::move(both->constants), std::move(both->uses), both->params, both->groups));
     commands_[later].functions = both->functions;
+    commands_[later].steps = std::move(steps);
     commands_.erase(commands_.begin() + static_cast<std::ptrdiff_t>(*earlier));
     later--;
   }
@@ -224,6 +241,7 @@ Result<bool> CommandRecorder::join_norm(size_t later) {
   CommandRecorder again(device_);
   MOKA_TRY(writer.normed->record(again, norm));
   if (again.commands_.size() != 1) return fail(ErrorCode::internal, "a norm joins one dispatch");
+  again.commands_[0].steps = both_steps(std::move(commands_[*earlier].steps), commands_[later].steps);
   commands_[moves_down ? later : *earlier] = std::move(again.commands_[0]);
   commands_.erase(commands_.begin() + static_cast<std::ptrdiff_t>(moves_down ? *earlier : later));
   return true;

@@ -48,6 +48,7 @@ struct Command {
   std::optional<size_t> functions;           ///< CommandRecorder::may_share
   std::optional<Norm> norm;                  ///< set if the writer of uses[0] can do this instead
   std::optional<Normed> normed;              ///< set if the dispatch can apply a norm
+  std::vector<uint32_t> steps;               ///< of the region, which it computes; none: it moves values of the host
 };
 
 /// Collects dispatches and copies. A command waits if it conflicts with a command since the last one that waits: one of
@@ -81,6 +82,8 @@ class CommandRecorder final : public kernel::Recorder {
   /// The host or other regions read the bytes after this region has run.
   void keep(Use use) { kept_.push_back(use); }
   uint32_t new_parts() { return ++parts_; }
+  /// What is recorded from now on computes this step of the region; nullopt: none.
+  void begin_step(std::optional<uint32_t> step) { step_ = step; }
   /// Groups of 256 invocations for `n` independent elements (shaders/common.glsl, `index()`).
   static Groups lines(uint64_t n);
 
@@ -95,6 +98,7 @@ class CommandRecorder final : public kernel::Recorder {
                           std::span<const std::byte> params, Groups groups) const;
   Result<Command> command(const Code& code, std::vector<uint32_t> constants, std::vector<Use> uses,
                           std::span<const std::byte> params, Groups groups) const;
+  void add(Command command);
   Status join_chains();
   Status join_producers();
   Status join_norms();
@@ -110,6 +114,7 @@ class CommandRecorder final : public kernel::Recorder {
   std::vector<Command> commands_;
   std::vector<Use> kept_;
   uint32_t parts_ = 0;
+  std::optional<uint32_t> step_;
 };
 
 }  // namespace moka::devices::gpu

@@ -61,13 +61,16 @@ Result<RecordedRegion> record_region(const GpuDevice& device, const kernel::Regi
       recorder.copy(from, u);
       out.counters.uploaded += u.bytes;
     }
-  for (const kernel::RegionStep& step : region.steps) {
+  for (size_t i = 0; i < region.steps.size(); i++) {
+    const kernel::RegionStep& step = region.steps[i];
+    recorder.begin_step(static_cast<uint32_t>(i));
     if (step.choice != nullptr && step.choice->record) {
       const RecordArgs args{step.in, step.out, step.scratch, step.call};
       MOKA_TRY(step.choice->record(recorder, args));
     }
     if (!step.epilogue.empty()) MOKA_TRY(record_epilogues(recorder, step.epilogue, step.out[0]));
   }
+  recorder.begin_step(std::nullopt);
   for (const Use& u : down)
     if (const Use to = host.stage(u, out.downloads); to.buffer != nullptr) {
       recorder.copy(u, to);

@@ -13,6 +13,7 @@
 #include <random>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/copy.h"
 #include "devices/simulator/faults.h"
 #include "kernel/epilogue.h"
@@ -203,13 +204,32 @@ class SimulatedSubmission final : public Submission {
     return std::exchange(status_, Status{});
   }
 
+  std::vector<ShownCommand> commands() const override { return shown; }
+  std::vector<CommandTime> times() override { return times_; }
+  Status run_each(const std::function<Status(size_t, bool)>& look) override {
+    look_ = &look;
+    Status status = submit();
+    if (status.ok()) status = wait();
+    look_ = nullptr;
+    return status;
+  }
+
   std::vector<Crossing> uploads, downloads;
   SimulatedRecorder recorder;
+  std::vector<ShownCommand> shown;  ///< empty: the region is not shown
 
  private:
   Status run() {
     for (const Crossing& u : uploads) copy_bytes(data_of(u.at), u.host.data(), u.host.size());
-    for (const auto& work : recorder.work) MOKA_TRY(work());
+    times_.clear();
+    for (size_t i = 0; i < recorder.work.size(); i++) {
+      if (look_ != nullptr) MOKA_TRY((*look_)(i, false));
+      const int64_t start = shown.empty() ? 0 : clock_nanoseconds();
+      MOKA_TRY(recorder.work[i]());
+      if (shown.empty()) continue;
+      times_.push_back({start, clock_nanoseconds()});
+      if (look_ != nullptr) MOKA_TRY((*look_)(i, true));
+    }
     for (Crossing& d : downloads) copy_bytes(d.host.data(), data_of(d.at), d.host.size());
     return {};
   }
@@ -218,21 +238,43 @@ class SimulatedSubmission final : public Submission {
   std::condition_variable done_;
   bool running_ = false;
   Status status_;
+  std::vector<CommandTime> times_;
+  const std::function<Status(size_t, bool)>* look_ = nullptr;
 };
+
+/// A piece of work of a step, as a reader sees it.
+ShownCommand shown_work(const RegionStep& step, uint32_t number) {
+  ShownCommand out;
+  out.kind = ShownCommand::Kind::function;
+  out.steps = {number};
+  out.code = step.choice->kernel;
+  out.waits = true;
+  const auto bind = [&](const BufferView& v, bool is_written) {
+    const auto bytes = storage_bytes(v.dtype, v.shape, v.layout);
+    if (v.buffer != nullptr && bytes.ok())
+      out.buffers.push_back({{}, v.buffer, v.offset, *bytes, v.dtype, is_written, false});
+  };
+  for (const BufferView& v : step.in) bind(v, false);
+  for (const BufferView& v : step.out) bind(v, true);
+  return out;
+}
 
 class SimulatedQueue final : public Queue {
  public:
+  Result<std::optional<TimestampFacts>> timestamps() override { return std::optional(clock_facts()); }
   Result<std::unique_ptr<Submission>> compile(const Region& region) override {
     auto s = std::make_unique<SimulatedSubmission>(worker_);
     MOKA_TRY(s->add(region.uploads, s->uploads));
     MOKA_TRY(s->add(region.downloads, s->downloads));
-    for (const RegionStep& step : region.steps) {
+    for (uint32_t i = 0; i < region.steps.size(); i++) {
+      const RegionStep& step = region.steps[i];
       MOKA_TRY(step.choice->record(s->recorder, {step.in, step.out, step.scratch, step.call}));
-      if (step.epilogue.empty()) continue;
-      s->recorder.work.push_back([out = step.out[0], epilogue = step.epilogue]() -> Status {
-        apply_epilogues(epilogue, {out.dtype, out.shape, data_of(out)});
-        return {};
-      });
+      if (!step.epilogue.empty())
+        s->recorder.work.push_back([out = step.out[0], epilogue = step.epilogue]() -> Status {
+          apply_epilogues(epilogue, {out.dtype, out.shape, data_of(out)});
+          return {};
+        });
+      while (region.is_shown && s->shown.size() < s->recorder.work.size()) s->shown.push_back(shown_work(step, i));
     }
     return std::unique_ptr<Submission>(std::move(s));
   }

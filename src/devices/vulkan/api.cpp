@@ -29,6 +29,8 @@ Status Api::load_instance(VkInstance instance) {
       GetInstanceProcAddr(instance, "vkCreateDebugUtilsMessengerEXT"));
   DestroyDebugUtilsMessengerEXT = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
       GetInstanceProcAddr(instance, "vkDestroyDebugUtilsMessengerEXT"));
+  GetPhysicalDeviceCalibrateableTimeDomainsEXT = reinterpret_cast<PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsEXT>(
+      GetInstanceProcAddr(instance, "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT"));
   return {};
 }
 
@@ -40,6 +42,8 @@ Status Api::load_device(VkDevice device) {
 #undef MOKA_VULKAN_LOAD
   GetMemoryHostPointerPropertiesEXT = reinterpret_cast<PFN_vkGetMemoryHostPointerPropertiesEXT>(
       GetDeviceProcAddr(device, "vkGetMemoryHostPointerPropertiesEXT"));
+  GetCalibratedTimestampsEXT =
+      reinterpret_cast<PFN_vkGetCalibratedTimestampsEXT>(GetDeviceProcAddr(device, "vkGetCalibratedTimestampsEXT"));
   return {};
 }
 

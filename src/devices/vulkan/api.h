@@ -69,7 +69,12 @@ namespace moka::devices::vulkan {
   F(CmdPushConstants)            \
   F(CmdDispatch)                 \
   F(CmdCopyBuffer)               \
-  F(CmdPipelineBarrier)
+  F(CmdPipelineBarrier)          \
+  F(CreateQueryPool)             \
+  F(DestroyQueryPool)            \
+  F(CmdResetQueryPool)           \
+  F(CmdWriteTimestamp)           \
+  F(GetQueryPoolResults)
 
 struct Api {
   PFN_vkGetInstanceProcAddr GetInstanceProcAddr = nullptr;
@@ -82,6 +87,9 @@ struct Api {
   // VK_EXT_debug_utils; loaded with validation only.
   PFN_vkCreateDebugUtilsMessengerEXT CreateDebugUtilsMessengerEXT = nullptr;
   PFN_vkDestroyDebugUtilsMessengerEXT DestroyDebugUtilsMessengerEXT = nullptr;
+  // VK_EXT_calibrated_timestamps; null where a driver has none.
+  PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsEXT GetPhysicalDeviceCalibrateableTimeDomainsEXT = nullptr;
+  PFN_vkGetCalibratedTimestampsEXT GetCalibratedTimestampsEXT = nullptr;
 #undef MOKA_VULKAN_MEMBER
 
   /// Opens libvulkan.so.1. Error: unsupported, when there is none or it is older than Vulkan 1.1.

@@ -37,6 +37,18 @@ void overrule(Features& f) {
   if (is_set("MOKA_VULKAN_LOCAL")) f.local_memory = is("MOKA_VULKAN_LOCAL", "1");
   if (is_set("MOKA_VULKAN_LARGE")) f.is_large = is("MOKA_VULKAN_LARGE", "1");
   if (is("MOKA_VULKAN_LANES", "0")) f.lanes = false;
+  if (is("MOKA_VULKAN_TIMESTAMPS", "0")) f.timestamp_period = 0;
+}
+
+/// Whether the driver tells the time of a timestamp on the clock that std::chrono::steady_clock reads.
+bool is_calibrated(const Api& api, VkPhysicalDevice card) {
+  if (api.GetPhysicalDeviceCalibrateableTimeDomainsEXT == nullptr) return false;
+  uint32_t n = 0;
+  if (api.GetPhysicalDeviceCalibrateableTimeDomainsEXT(card, &n, nullptr) != VK_SUCCESS) return false;
+  std::vector<VkTimeDomainEXT> domains(n);
+  if (api.GetPhysicalDeviceCalibrateableTimeDomainsEXT(card, &n, domains.data()) != VK_SUCCESS) return false;
+  const auto has = [&](VkTimeDomainEXT d) { return std::find(domains.begin(), domains.end(), d) != domains.end(); };
+  return has(VK_TIME_DOMAIN_DEVICE_EXT) && has(VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT);
 }
 
 /// Whether buffers may have memory of the host.
@@ -78,13 +90,13 @@ Result<Card> read_card(const Api& api, VkPhysicalDevice handle) {
   std::vector<VkExtensionProperties> offered(n);
   MOKA_VK(api, EnumerateDeviceExtensionProperties, handle, nullptr, &n, offered.data());
   const bool is_1_2 = p.properties.apiVersion >= VK_API_VERSION_1_2;
-  auto has = [&](const char* name) {
-    if (is_1_2) return true;
+  auto offers = [&](const char* name) {
     const bool found = std::any_of(offered.begin(), offered.end(),
                                    [&](const auto& e) { return std::strcmp(e.extensionName, name) == 0; });
     if (found) card.extensions.push_back(name);
     return found;
   };
+  auto has = [&](const char* name) { return is_1_2 || offers(name); };
   VkPhysicalDevice16BitStorageFeatures half{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
   VkPhysicalDevice8BitStorageFeatures bytes{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
   VkPhysicalDeviceShaderFloat16Int8Features small{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
@@ -127,6 +139,8 @@ Result<Card> read_card(const Api& api, VkPhysicalDevice handle) {
   f.unified = (f.is_processor || p.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU) &&
               card.memory_type(~0u, all) >= 0;
   read_host_pointers(api, offered, card);
+  f.timestamp_period = static_cast<double>(limits.timestampPeriod);
+  f.calibrated = is_calibrated(api, handle) && offers(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
   overrule(f);
   f.identity = cat(f.name, f.half_storage ? "" : ", without float16", ", driver ", p.properties.driverVersion, " ",
                    hex_of(id.driverUUID), ", card ", hex_of(id.deviceUUID));

@@ -59,15 +59,17 @@ Result<VkDescriptorSet> make_set(const Context& context, VkDescriptorPool pool, 
 }
 
 Status record_into(const Context& context, std::span<const Command> commands, VkCommandBuffer to,
-                   std::span<const VkPipeline> made, VkDescriptorPool pool) {
+                   std::span<const VkPipeline> made, VkDescriptorPool pool, Stamps* stamps) {
   const Api& api = context.api();
   VkPipeline bound = VK_NULL_HANDLE;
   size_t at = 0;
+  if (stamps != nullptr) stamps->begin(to);
   for (const Command& c : commands) {
     if (c.waits) wait_for_earlier(api, to);
     if (c.run.code == nullptr) {
       const VkBufferCopy copy{c.uses[0].offset, c.uses[1].offset, c.uses[0].bytes};
       api.CmdCopyBuffer(to, buffer_of(c.uses[0]).handle(), buffer_of(c.uses[1]).handle(), 1, &copy);
+      if (stamps != nullptr) stamps->add(to);
       continue;
     }
     const VkDescriptorSet set = MOKA_TRY(make_set(context, pool, c));
@@ -79,6 +81,7 @@ Status record_into(const Context& context, std::span<const Command> commands, Vk
       api.CmdPushConstants(to, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, static_cast<uint32_t>(c.params.size()),
                            c.params.data());
     api.CmdDispatch(to, c.groups.x, c.groups.y, c.groups.z);
+    if (stamps != nullptr) stamps->add(to);
   }
   return {};
 }
@@ -94,8 +97,8 @@ void wait_for_earlier(const Api& api, VkCommandBuffer commands) {
   api.CmdPipelineBarrier(commands, stages, stages, 0, 1, &b, 0, nullptr, 0, nullptr);
 }
 
-Result<VkDescriptorPool> record_commands(const Context& context, std::span<const Command> commands,
-                                         VkCommandBuffer to) {
+Result<VkDescriptorPool> record_commands(const Context& context, std::span<const Command> commands, VkCommandBuffer to,
+                                         Stamps* stamps) {
   std::vector<gpu::Specialized> keys;
   for (const Command& c : commands) {
     for (const Use& u : c.uses)
@@ -106,7 +109,7 @@ Result<VkDescriptorPool> record_commands(const Context& context, std::span<const
   }
   const auto made = MOKA_TRY(context.pipelines().get(keys));
   const VkDescriptorPool pool = MOKA_TRY(make_pool(context, commands));
-  if (Status recorded = record_into(context, commands, to, made, pool); !recorded.ok()) {
+  if (Status recorded = record_into(context, commands, to, made, pool, stamps); !recorded.ok()) {
     context.api().DestroyDescriptorPool(context.device(), pool, nullptr);
     return std::move(recorded.error());
   }

@@ -5,6 +5,7 @@
 
 #include "devices/vulkan/pipelines.h"
 #include "devices/vulkan/queue.h"
+#include "devices/vulkan/reflection.h"
 #include "devices/vulkan/spirv.h"
 
 namespace moka::devices::vulkan {
@@ -68,6 +69,9 @@ class Vulkan final : public gpu::GpuDevice {
   bool is_there() const override { return found().is_there; }
   const gpu::Features& features() const override { return found().features; }
   const gpu::Code* find_code(std::string_view name) const override { return find_shader(name); }
+  gpu::CodeFacts facts_of(const gpu::Code& code) const override {
+    return facts_of_spirv(static_cast<const Shader&>(code).code);
+  }
   std::span<const std::string_view> shader_kinds() const override {
     static constexpr std::string_view kinds[] = {"spirv", "glsl"};
     return kinds;

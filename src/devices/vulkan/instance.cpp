@@ -24,7 +24,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
 }
 
 /// A family of queues that computes; -1: none. One that only computes runs beside what the machine draws.
-int computing_family(const Api& api, VkPhysicalDevice card) {
+int computing_family(const Api& api, VkPhysicalDevice card, uint32_t& timestamp_bits) {
   uint32_t n = 0;
   api.GetPhysicalDeviceQueueFamilyProperties(card, &n, nullptr);
   std::vector<VkQueueFamilyProperties> queues(n);
@@ -34,6 +34,7 @@ int computing_family(const Api& api, VkPhysicalDevice card) {
     if ((queues[i].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) continue;
     if (family < 0 || (queues[i].queueFlags & VK_QUEUE_GRAPHICS_BIT) == 0) family = static_cast<int>(i);
   }
+  if (family >= 0) timestamp_bits = queues[static_cast<size_t>(family)].timestampValidBits;
   return family;
 }
 
@@ -113,10 +114,12 @@ Status Instance::list_cards() {
   for (VkPhysicalDevice d : all) {
     VkPhysicalDeviceProperties2 p{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
     api_.GetPhysicalDeviceProperties2(d, &p);
-    const int family = computing_family(api_, d);
+    uint32_t timestamp_bits = 0;
+    const int family = computing_family(api_, d, timestamp_bits);
     if (p.properties.apiVersion < VK_API_VERSION_1_1 || family < 0) continue;
     Card card = MOKA_TRY(read_card(api_, d));
     card.family = static_cast<uint32_t>(family);
+    card.features.timestamp_bits = card.features.timestamp_period > 0 ? timestamp_bits : 0;
     const bool software = card.features.is_processor;
     found.emplace_back(order_of(software ? VK_PHYSICAL_DEVICE_TYPE_CPU : p.properties.deviceType), std::move(card));
   }

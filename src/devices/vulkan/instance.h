@@ -23,6 +23,9 @@ struct Features : gpu::Features {
   uint64_t max_allocation = 0;   ///< maxMemoryAllocationSize, bytes
   uint64_t host_pointers = 0;    ///< alignment of host memory that buffers may have, bytes; 0: none
   uint32_t max_invocations = 0;  ///< of a workgroup
+  uint32_t timestamp_bits = 0;   ///< of the queue's timestamps that are valid; 0: it has none
+  double timestamp_period = 0;   ///< nanoseconds of one tick
+  bool calibrated = false;       ///< the driver says what a timestamp is on the host's monotonic clock
 };
 
 /// A card that a driver lists.

@@ -3,10 +3,11 @@
 
 #include "devices/gpu/region.h"
 #include "devices/vulkan/memory.h"
+#include "devices/vulkan/stamps.h"
 
 namespace moka::devices::vulkan {
 
-/// One command buffer, recorded once.
+/// One command buffer, recorded once. A region that is shown keeps its commands.
 class VulkanSubmission final : public kernel::Submission {
  public:
   static Result<std::unique_ptr<kernel::Submission>> make(std::shared_ptr<Context> context,
@@ -15,14 +16,22 @@ class VulkanSubmission final : public kernel::Submission {
   std::byte* upload(size_t i) override { return host_.uploads[i]; }
   const std::byte* download(size_t i) const override { return host_.downloads[i]; }
   Status submit() override { return commands_->submit(); }
-  Status wait() override { return commands_->wait(); }
+  Status wait() override;
   const gpu::Counters& counters() const { return host_.counters; }
+  std::vector<kernel::ShownCommand> commands() const override;
+  std::vector<kernel::CommandTime> times() override;
+  Status run_each(const std::function<Status(size_t, bool)>& look) override;
 
  private:
-  explicit VulkanSubmission(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  VulkanSubmission(std::shared_ptr<Context> context, const gpu::GpuDevice& device)
+      : context_(std::move(context)), device_(device) {}
+  Status run_alone(const gpu::Command& command);
   std::shared_ptr<Context> context_;
-  gpu::RecordedRegion host_;  // without its commands
+  const gpu::GpuDevice& device_;
+  gpu::RecordedRegion host_;  // without its commands, unless they are shown
   std::unique_ptr<CommandPool> commands_;
+  std::unique_ptr<Stamps> stamps_;
+  int64_t waited_ = 0;  ///< when it was waited for, if there are stamps
   VkDescriptorPool sets_ = VK_NULL_HANDLE;
 };
 
@@ -34,6 +43,7 @@ class VulkanQueue final : public kernel::Queue {
   Result<std::unique_ptr<kernel::Submission>> compile(const kernel::Region& region) override {
     return VulkanSubmission::make(context_, device_, region);
   }
+  Result<std::optional<kernel::TimestampFacts>> timestamps() override { return timestamp_facts(context_); }
 
  private:
   std::shared_ptr<Context> context_;

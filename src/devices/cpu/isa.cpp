@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -15,22 +14,11 @@
 #include <dnnl.hpp>
 
 #include "base/error.h"
-#include "base/half.h"
+#include "base/instruction_set.h"
 
 namespace moka::devices::cpu {
 
 namespace {
-
-Isa detect() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq"))
-    return Isa::avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && converts_halves()) return Isa::avx2;
-#endif
-  return Isa::base;
-}
 
 /// The instruction set that oneDNN will use. oneDNN's own environment variable may limit it further.
 Isa of_onednn() {
@@ -40,14 +28,10 @@ Isa of_onednn() {
 }
 
 Isa limited() {
-  const Isa best = detect();
-  if (const char* limit = std::getenv("MOKA_MAX_CPU_ISA"); limit != nullptr) {
-    const std::string_view text = limit;
-    const Isa most = text == "base" ? Isa::base : text == "avx2" ? Isa::avx2 : Isa::avx512;
-    // oneDNN ignores this once it has created a primitive.
-    if (most < best) dnnl::set_max_cpu_isa(most == Isa::avx2 ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41);
-    return std::min({most, best, of_onednn()});
-  }
+  const auto best = static_cast<Isa>(instruction_set());
+  // oneDNN ignores this once it has created a primitive.
+  if (is_instruction_set_limited())
+    dnnl::set_max_cpu_isa(best == Isa::avx2 ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41);
   return std::min(best, of_onednn());
 }
 

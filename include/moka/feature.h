@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "moka/multi_array.h"
+#include "moka/pixel_buffer.h"
 
 namespace moka {
 
@@ -41,6 +42,14 @@ struct MOKA_EXPORT Image {
 /// those that become bytes are rounded, and cut off at 0 and 255. Throws invalid_argument (no pixels).
 MOKA_EXPORT Image converted(const Image& image, PixelFormat format);
 
+/// The whole picture of a buffer as colors, each rounded once, or as gray: luma in the full range. Chroma is repeated.
+/// Throws invalid_argument (a buffer that its constructors refuse).
+MOKA_EXPORT Image image_of(const PixelBuffer& buffer, PixelFormat format);
+/// The buffer in exactly width x height pixels (1 to 65536), by its own fit and region, as a prediction takes it.
+/// Colors are within 0.15 of those of real numbers before they are rounded; those of gray floats are not rounded.
+/// Throws invalid_argument (also a region that does not lie in the picture).
+MOKA_EXPORT Image fitted(const PixelBuffer& buffer, int64_t width, int64_t height, PixelFormat format);
+
 /// Core ML's dictionary: string or int64 keys and numeric values. Only one of the two maps is used.
 struct Dictionary {
   bool string_keys = true;
@@ -53,7 +62,7 @@ using Int64Sequence = std::vector<int64_t>;
 
 /// Core ML's MLFeatureValue. monostate: no value.
 using FeatureValue = std::variant<std::monostate, int64_t, double, std::string, MultiArray, Image, Dictionary,
-                                  StringSequence, Int64Sequence>;
+                                  StringSequence, Int64Sequence, PixelBuffer>;
 /// "Int64", "Double", "String", "MultiArray (Float32 1 x 10)", ...: the value's name in messages.
 MOKA_EXPORT std::string describe(const FeatureValue& value);
 

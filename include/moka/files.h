@@ -28,22 +28,9 @@ namespace moka {
 
 // ---- Images ----
 
-/// How an image fills a size. The names are those of Vision's VNImageCropAndScaleOption.
-enum class ImageFit : uint8_t {
-  scale_fill,   ///< stretched to the whole size
-  scale_fit,    ///< the whole image, aspect ratio kept, centered on black
-  center_crop,  ///< fills the size, aspect ratio kept, edges cut off evenly
-};
 MOKA_EXPORT std::string_view to_string(ImageFit fit);  ///< "scaleFill", "scaleFit", "centerCrop"
 /// The fit of a name that to_string gives. Throws invalid_argument.
 MOKA_EXPORT ImageFit image_fit(std::string_view name);
-
-/// The part of an image that is used, as VNRequest's regionOfInterest: in fractions of the image's width and height.
-/// Unlike Vision's, (x, y) is the top left corner, measured from the top left corner of the image.
-struct ImageRegion {
-  double x = 0, y = 0, width = 1, height = 1;
-  bool operator==(const ImageRegion&) const = default;
-};
 
 /// The default limit on the pixels of an image that is decoded.
 inline constexpr int64_t kMostPixels = int64_t{1} << 27;
@@ -70,6 +57,9 @@ MOKA_EXPORT std::pair<int64_t, int64_t> image_size(const ImageConstraint& constr
 /// floats for features of half floats. Throws invalid_argument.
 MOKA_EXPORT Image image_value(const FeatureDescription& feature, const Image& image,
                               ImageFit fit = ImageFit::scale_fill, const ImageRegion& region = {});
+
+/// The same for a picture of a camera, by the fit and region of the buffer.
+MOKA_EXPORT Image image_value(const FeatureDescription& feature, const PixelBuffer& buffer);
 
 /// Encodes as PNG; without alpha if every pixel is opaque. Throws invalid_argument for gray floats and half floats.
 MOKA_EXPORT std::vector<std::byte> encode_png(const Image& image);
@@ -121,9 +111,18 @@ MOKA_EXPORT std::vector<std::byte> encode_npz(const Features& arrays);
 
 // ---- Values of features ----
 
+/// What a file of raw video does not say.
+struct RawFrame {
+  int64_t width = 0, height = 0;
+  std::optional<PixelBufferFormat> format;  ///< nullopt: by the end of the file's name: .nv12; .i420 and .yuv; .p010
+  YCbCrMatrix matrix = YCbCrMatrix::bt601;  ///< also of .y4m
+  std::string option_name = "a size";       ///< what messages call it
+};
+
 struct ReadingOptions {
   ImageFit fit = ImageFit::scale_fill;
   ImageRegion region;                 ///< of images
+  RawFrame frame;                     ///< of raw video
   int64_t most_pixels = kMostPixels;  ///< of an image file
   uint32_t rate = 0;                  ///< sounds are resampled to it, in hertz; 0: the rate of the file
   bool pad = false;    ///< appends silence to sounds that are too short, and cuts the end of those that are too long
@@ -135,7 +134,8 @@ struct ReadingOptions {
 
 /// The contents of a file as the value of a feature, as `moka predict --input NAME=@FILE` reads it. The end of the path
 /// tells the kind:
-///   images    .png .jpg .jpeg .webp as image_value; .npy and .npz as image_of_array
+///   images    .png .jpg .jpeg .webp as image_value; .npy and .npz as image_of_array; the first frame of .y4m (4:2:0, 8
+///             bits) and of raw video (.nv12 .i420 .yuv .p010), as a PixelBuffer
 ///   arrays    .npy .npz .json .txt; sound is mixed to one channel, resampled, and padded or cut
 ///   numbers   .txt .json .npy
 ///   texts     .json with a string; any other file as it is

@@ -24,6 +24,7 @@
  * images, sound and arrays from files. */
 
 #include "moka/c_core.h"
+#include "moka/c_pixel_buffer.h"
 #include "moka/c_plan.h"
 #include "moka/c_shared.h"
 #include "moka/c_update.h"

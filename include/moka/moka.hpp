@@ -30,6 +30,7 @@
 #include "moka/onnx_export.h"
 #include "moka/onnx_import.h"
 #include "moka/output.h"
+#include "moka/pixel_buffer.h"
 #include "moka/program.h"
 #include "moka/rates.h"
 #include "moka/recording.h"

@@ -22,19 +22,6 @@ extern "C" {
 /* An image that the library owns. It may be used by many threads at once. */
 typedef struct moka_picture moka_picture;
 
-/* How an image fills a size, by the names of Vision. */
-typedef enum moka_image_fit MOKA_INT {
-  MOKA_SCALE_FILL = 0, /* stretched to the whole size */
-  MOKA_SCALE_FIT = 1,  /* the whole image, aspect ratio kept, centered on black */
-  MOKA_CENTER_CROP = 2 /* fills the size, aspect ratio kept, edges cut off evenly */
-} moka_image_fit;
-
-/* The part of an image that is used, as VNRequest's regionOfInterest: in fractions of the image's width and height.
- * Unlike Vision's, (x, y) is the top left corner, measured from the top left corner of the image. */
-typedef struct moka_image_region {
-  double x, y, width, height;
-} moka_image_region;
-
 /* Decodes PNG, JPEG or WebP: MOKA_GRAY8 for gray files, MOKA_RGBA8 with straight alpha for all others. JPEGs are turned
  * upright by their EXIF orientation. `most_pixels`: a limit on width times height; 0: 2^27. */
 MOKA_API moka_status moka_picture_read(const char* path, int64_t most_pixels, moka_picture** picture);
@@ -46,6 +33,12 @@ MOKA_API moka_status moka_picture_fit(const moka_image* image, int64_t width, in
                                       const moka_image_region* region, moka_picture** picture);
 /* A copy in another format. Gray is 0.299 R + 0.587 G + 0.114 B. Dropping alpha composes over black. */
 MOKA_API moka_status moka_picture_convert(const moka_image* image, moka_pixel_format format, moka_picture** picture);
+/* The whole picture of a buffer in colors, each rounded once, or in gray: luma in the full range. */
+MOKA_API moka_status moka_picture_convert_pixel_buffer(const moka_pixel_buffer* buffer, moka_pixel_format format,
+                                                       moka_picture** picture);
+/* A buffer in exactly width x height pixels, by its own fit and region, as a prediction takes it. */
+MOKA_API moka_status moka_picture_fit_pixel_buffer(const moka_pixel_buffer* buffer, int64_t width, int64_t height,
+                                                   moka_pixel_format format, moka_picture** picture);
 /* Size, format and pixels, which live as long as the picture. moka_features_set_image takes them. */
 MOKA_API moka_status moka_picture_image(const moka_picture* picture, moka_image* image);
 MOKA_API void moka_picture_free(moka_picture* picture);

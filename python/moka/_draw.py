@@ -31,7 +31,8 @@ def draw(
     picture = None
     for feature in model.inputs:
         if feature.type == "Image" and inputs.get(feature.name) is not None:
-            picture = as_pixels(inputs[feature.name])
+            if not isinstance(inputs[feature.name], _moka.PixelBuffer):
+                picture = as_pixels(inputs[feature.name])
             break
     if picture is not None and picture.dtype != np.uint8:
         picture = None

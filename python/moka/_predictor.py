@@ -126,7 +126,7 @@ class Predictor:
         type, byte order and strides (used without a copy if they are row-major and of the model's own type), tensors,
         objects with DLPack or the buffer protocol, lists, numbers, and files of sound (.wav) and numbers (.npy, .json,
         .txt); integers take whole numbers that fit. Images accept PIL images, uint8 arrays of shape (H, W) or (H, W, 3 or 4),
-        float16 and float32 arrays of shape (H, W), and picture files. A file is a path, an open file or, for pictures, its bytes. Strings, dictionaries and sequences accept str, dict and list. None means
+        float16 and float32 arrays of shape (H, W), picture files, and moka.PixelBuffer in any size, which has a fit of its own. A file is a path, an open file or, for pictures, its bytes. Strings, dictionaries and sequences accept str, dict and list. None means
         no value, for optional inputs.
         outputs: names of the wanted outputs; operations that only other outputs need do not run. Or writable arrays of the
         declared element type and shape to write to (output backings); images are written as input images are given.

@@ -31,6 +31,7 @@ ColorSpace color_of(const std::string& name);
 
 void bind_errors(nanobind::module_& m);
 void bind_values(nanobind::module_& m);
+void bind_pixel_buffer(nanobind::module_& m);
 void bind_description(nanobind::module_& m);
 void bind_update_description(nanobind::module_& m);
 void bind_plan(nanobind::module_& m);

@@ -20,6 +20,7 @@ NB_MODULE(_moka, m) {
   moka::python::bind_warnings();
   moka::python::bind_errors(m);
   moka::python::bind_values(m);
+  moka::python::bind_pixel_buffer(m);
   moka::python::bind_description(m);
   moka::python::bind_plan(m);
   moka::python::bind_structure(m);

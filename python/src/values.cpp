@@ -7,6 +7,8 @@
 
 #include <cstring>
 
+#include "pixel_buffer.h"
+
 namespace moka::python {
 
 std::string kind_of(nb::handle value) {
@@ -265,7 +267,9 @@ FeatureValue to_feature(nb::handle value, const FeatureDescription& f, Borrowed&
       return text_of(value);
     case FeatureType::dictionary: return to_dictionary(value, f);
     case FeatureType::sequence: return to_sequence(value, f);
-    case FeatureType::image: return to_image(value, f, borrowed, reading);
+    case FeatureType::image:
+      if (is_pixel_buffer(value)) return to_pixel_buffer(value, borrowed);
+      return to_image(value, f, borrowed, reading);
     case FeatureType::multi_array:
     case FeatureType::state: break;
   }
@@ -295,6 +299,7 @@ Features to_features(nb::handle dict, const std::vector<FeatureDescription>& des
 void copy_borrowed(Features& features) {
   for (auto& [name, value] : features) {
     if (auto* array = std::get_if<MultiArray>(&value)) *array = array->converted(array->type());
+    if (auto* buffer = std::get_if<PixelBuffer>(&value)) *buffer = copied(*buffer);
     if (auto* image = std::get_if<Image>(&value)) {
       Image copy(image->width, image->height, image->format);
       for (int64_t y = 0; y < image->height; y++)
@@ -401,6 +406,7 @@ nb::object to_python(const FeatureValue& value) {
     nb::object operator()(const Image& v) const {
       return nb::module_::import_("moka._images").attr("from_pixels")(pixels_of(v));
     }
+    nb::object operator()(const PixelBuffer& v) const { return (*this)(image_of(v, PixelFormat::rgb8)); }
     nb::object operator()(const Dictionary& v) const {
       nb::dict out;
       for (const auto& [key, x] : v.strings) out[nb::str(key.c_str(), key.size())] = x;

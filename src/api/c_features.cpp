@@ -79,6 +79,13 @@ moka_status moka_features_set_image(moka_features* features, const char* name, c
   });
 }
 
+moka_status moka_features_set_pixel_buffer(moka_features* features, const char* name, const moka_pixel_buffer* buffer) {
+  return guarded([&] {
+    const moka::PixelBuffer given = of_feature(name, [&] { return borrowed_pixel_buffer(buffer); });
+    set(features, name, need(features, "features").copies ? copied(given) : given);
+  });
+}
+
 moka_status moka_features_set_int64(moka_features* features, const char* name, int64_t value) {
   return guarded([&] { set(features, name, value); });
 }
@@ -142,9 +149,9 @@ moka_feature_type moka_features_type(const moka_features* features, const char* 
   if (features == nullptr || name == nullptr) return MOKA_TYPE_NONE;
   const moka::FeatureValue* v = features->values.find(name);
   if (v == nullptr) return MOKA_TYPE_NONE;
-  constexpr moka_feature_type types[] = {MOKA_TYPE_NONE,       MOKA_TYPE_INT64,       MOKA_TYPE_DOUBLE,
-                                         MOKA_TYPE_STRING,     MOKA_TYPE_MULTI_ARRAY, MOKA_TYPE_IMAGE,
-                                         MOKA_TYPE_DICTIONARY, MOKA_TYPE_SEQUENCE,    MOKA_TYPE_SEQUENCE};
+  constexpr moka_feature_type types[] = {
+      MOKA_TYPE_NONE,  MOKA_TYPE_INT64,      MOKA_TYPE_DOUBLE,   MOKA_TYPE_STRING,   MOKA_TYPE_MULTI_ARRAY,
+      MOKA_TYPE_IMAGE, MOKA_TYPE_DICTIONARY, MOKA_TYPE_SEQUENCE, MOKA_TYPE_SEQUENCE, MOKA_TYPE_IMAGE};
   static_assert(std::size(types) == std::variant_size_v<moka::FeatureValue>);
   return types[v->index()];
 }

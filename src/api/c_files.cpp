@@ -126,6 +126,22 @@ moka_status moka_picture_convert(const moka_image* image, moka_pixel_format form
   });
 }
 
+moka_status moka_picture_convert_pixel_buffer(const moka_pixel_buffer* buffer, moka_pixel_format format,
+                                              moka_picture** picture) {
+  return guarded([&] {
+    need(picture, "picture");
+    *picture = new moka_picture{moka::image_of(borrowed_pixel_buffer(buffer), pixel_format_of(format))};
+  });
+}
+
+moka_status moka_picture_fit_pixel_buffer(const moka_pixel_buffer* buffer, int64_t width, int64_t height,
+                                          moka_pixel_format format, moka_picture** picture) {
+  return guarded([&] {
+    need(picture, "picture");
+    *picture = new moka_picture{moka::fitted(borrowed_pixel_buffer(buffer), width, height, pixel_format_of(format))};
+  });
+}
+
 moka_status moka_picture_image(const moka_picture* picture, moka_image* image) {
   return guarded([&] {
     const moka::Image& i = need(picture, "picture").image;

@@ -155,6 +155,9 @@ std::optional<std::chrono::steady_clock::time_point> deadline_of(double timeout)
 /// An array that borrows its memory. Throws invalid_argument if its members are inconsistent.
 MultiArray borrowed_array(const moka_array& a);
 
+/// A buffer that borrows its samples. Throws invalid_argument.
+PixelBuffer borrowed_pixel_buffer(const moka_pixel_buffer* buffer);
+
 /// Null gives the defaults. Throws invalid_argument.
 ModelConfiguration configuration_of(const moka_configuration* configuration);
 

@@ -3,6 +3,7 @@
 
 #include "boundary/descriptions.h"
 #include "boundary/errors.h"
+#include "boundary/pixel_buffers.h"
 #include "kernel/pixels.h"
 #include "moka/feature.h"
 
@@ -68,6 +69,7 @@ std::string describe(const FeatureValue& value) {
     }
     std::string operator()(const StringSequence& s) const { return cat("Sequence (", s.size(), " strings)"); }
     std::string operator()(const Int64Sequence& s) const { return cat("Sequence (", s.size(), " integers)"); }
+    std::string operator()(const PixelBuffer& b) const { return cat("PixelBuffer (", boundary::text_of(b), ")"); }
   };
   return std::visit(Visitor{}, value);
 }

@@ -8,6 +8,7 @@
 #include "base/whole.h"
 #include "boundary/arrays.h"
 #include "boundary/descriptions.h"
+#include "boundary/pixel_buffers.h"
 
 namespace moka::boundary {
 
@@ -101,6 +102,23 @@ Result<ir::Type> rank5_type(const import::FeatureDescription& f, const ir::Type&
     return mismatch(f, rank5_text(f), cat("shape ", joined(shape)));
   MOKA_TRY(check_array_shape(f, described));
   return array_type(f, declared, declared.rank() == 5 ? whole->dims() : described);
+}
+
+using Sides = std::pair<int64_t, int64_t>;
+
+/// The width and height of the picture that an image input gets.
+Result<Sides> size_of_picture(const import::FeatureDescription& f, const FeatureValue& value) {
+  if (const auto* b = std::get_if<PixelBuffer>(&value)) {
+    MOKA_TRY_IN(frame_of(*b), cat("input '", f.name, "'"));
+    const Sides size = pictures::nearest_size(f.image, pictures::part_of_side(b->region.width, b->width),
+                                              pictures::part_of_side(b->region.height, b->height));
+    MOKA_TRY_IN(placement_of(*b, size.first, size.second), cat("input '", f.name, "'"));
+    return size;
+  }
+  const auto* i = std::get_if<Image>(&value);
+  if (i == nullptr || i->pixels == nullptr) return mismatch(f, expected_text(f), describe(value));
+  MOKA_TRY(check_image_size(f, i->width, i->height));
+  return Sides(i->width, i->height);
 }
 
 }  // namespace
@@ -201,12 +219,8 @@ Result<ir::Type> input_type(const import::FeatureDescription& f, const ir::Type&
       return array_type(f, declared, a->shape());
     }
     case import::FeatureKind::image: {
-      const auto* i = std::get_if<Image>(&value);
-      if (i == nullptr || i->pixels == nullptr) return mismatch(f, expected_text(f), describe(value));
-      MOKA_TRY(check_image_size(f, i->width, i->height));
-      bool gray =
-          f.image.color == import::ColorSpace::grayscale || f.image.color == import::ColorSpace::grayscale_float16;
-      ir::Shape s{1, gray ? 1 : 3, i->height, i->width};
+      const auto [width, height] = MOKA_TRY(size_of_picture(f, value));
+      ir::Shape s{1, plane_order(f) == kernel::PlaneOrder::gray ? 1 : 3, height, width};
       if (declared.rank() == 3) s.erase(0);
       return array_type(f, declared, s.dims());
     }
@@ -302,6 +316,13 @@ Status set_input_value(const import::FeatureDescription& f, const ir::Type& type
   }
   if (const auto* image = std::get_if<Image>(&value)) {
     to = runtime::Picture{pixels_of(*image), plane_order(f)};
+    return {};
+  }
+  if (const auto* b = std::get_if<PixelBuffer>(&value)) {
+    const ir::Shape& s = type.shape();
+    pictures::Frame frame = MOKA_TRY_IN(frame_of(*b), cat("input '", f.name, "'"));
+    const auto placement = MOKA_TRY_IN(placement_of(*b, s[s.rank() - 1], s[s.rank() - 2]), cat("input '", f.name, "'"));
+    to = runtime::FittedFrame{frame, placement, plane_order(f)};
     return {};
   }
   if (const auto* x = std::get_if<double>(&value)) {

@@ -34,6 +34,14 @@ Ground ground_of(const FunctionDescription& function, const Features& inputs) {
       out.view = {0, 0, static_cast<double>(image->width), static_cast<double>(image->height)};
       return out;
     }
+    if (const auto* buffer = std::get_if<PixelBuffer>(value)) {
+      const Image fitted = image_value(input, *buffer);
+      out.image_width = fitted.width;
+      out.image_height = fitted.height;
+      out.picture = image_of(*buffer, PixelFormat::rgba8);
+      out.view = view_of(out.picture, fitted.width, fitted.height, buffer->fit, buffer->region);
+      return out;
+    }
     const auto* array = std::get_if<MultiArray>(value);
     if (!array || !out.samples.empty() || array->count() < kLeastSamples) continue;
     const auto& shape = array->shape();

@@ -5,10 +5,12 @@
 #include "files/error.h"
 #include "files/file.h"
 #include "files/json_text.h"
+#include "files/raw_frame.h"
 #include "files/sample_axis.h"
 #include "files/text.h"
 #include "moka/conversion.h"
 #include "moka/files.h"
+#include "pictures/placement.h"
 
 namespace moka {
 namespace files {
@@ -21,7 +23,7 @@ bool is_picture(std::string_view extension) {
 std::string_view file_kinds(FeatureType type) {
   switch (type) {
     case FeatureType::multi_array: return ".npy, .npz, .json, .txt or sound (.wav, .flac, .ogg, .mp3, ...)";
-    case FeatureType::image: return ".png, .jpg, .webp or .npy";
+    case FeatureType::image: return ".png, .jpg, .webp, .npy or video (.y4m, .nv12, .i420, .yuv, .p010)";
     case FeatureType::string: return ".txt or .json";
     case FeatureType::int64:
     case FeatureType::float64: return ".txt, .json or .npy";
@@ -36,6 +38,7 @@ std::string_view extension_of_bytes(std::string_view bytes) {
                                                                        {"\xff\xd8\xff"sv, "jpg"},
                                                                        {"\x93NUMPY"sv, "npy"},
                                                                        {"PK\x03\x04"sv, "npz"},
+                                                                       {"YUV4MPEG2 "sv, "y4m"},
                                                                        {"fLaC"sv, "flac"},
                                                                        {"OggS"sv, "ogg"},
                                                                        {"ID3"sv, "mp3"},
@@ -73,6 +76,7 @@ class FeatureReader {
   FeatureValue read(const ReadBytes& bytes, const ReadText& text) const {
     const FeatureType type = feature_.type;
     if (type == FeatureType::image && is_picture(extension_)) return image(bytes());
+    if (type == FeatureType::image && (extension_ == "y4m" || raw_format_of(extension_))) return frame(bytes());
     if (type == FeatureType::multi_array && is_sound(extension_)) return sound(decode_sound(bytes(), name_));
     if (extension_ == "npy") return of_array(decode_npy(bytes(), name_));
     if (extension_ == "npz") return of_array(member(decode_npz(bytes(), name_)));
@@ -98,6 +102,15 @@ class FeatureReader {
   FeatureValue image(std::span<const std::byte> bytes) const {
     const Image decoded = decode_image(bytes, name_, options_.most_pixels);
     return here([&] { return image_value(feature_, decoded, options_.fit, options_.region); });
+  }
+
+  FeatureValue frame(std::span<const std::byte> bytes) const {
+    const RawFrame& raw = options_.frame;
+    PixelBuffer buffer = extension_ == "y4m" ? decode_y4m(bytes, raw.matrix, name_, options_.most_pixels)
+                                             : here([&] { return decode_raw_frame(bytes, raw, extension_); });
+    buffer.fit = options_.fit;
+    buffer.region = options_.region;
+    return copied(buffer);
   }
 
   FeatureValue member(Features arrays) const {
@@ -211,31 +224,46 @@ std::optional<size_t> sample_axis(const MultiArrayConstraint& constraint) {
 }  // namespace files
 
 std::pair<int64_t, int64_t> image_size(const ImageConstraint& constraint, int64_t width, int64_t height) {
-  for (const auto& size : constraint.enumerated)
-    if (size == std::pair(width, height)) return size;
-  if (!constraint.enumerated.empty()) return {constraint.width, constraint.height};
-  return {constraint.width_range ? files::clamped(width, *constraint.width_range) : constraint.width,
-          constraint.height_range ? files::clamped(height, *constraint.height_range) : constraint.height};
+  return pictures::nearest_size(constraint, width, height);
 }
 
-Image image_value(const FeatureDescription& feature, const Image& image, ImageFit fit, const ImageRegion& region) {
-  using files::refuse;
+namespace files {
+namespace {
+
+/// The size in which an image feature takes a part of a picture.
+std::pair<int64_t, int64_t> size_of_value(const FeatureDescription& feature, int64_t width, int64_t height,
+                                          const ImageRegion& region) {
+  using pictures::part_of_side;
   if (feature.type != FeatureType::image)
     refuse(ErrorKind::invalid_argument, "expected ", feature.formatted_type(), ", got an image");
-  const auto part = [](double fraction, int64_t side) {
-    return std::max<int64_t>(1, std::llround(fraction * static_cast<double>(side)));
-  };
-  const auto [width, height] =
-      image_size(feature.image, part(region.width, image.width), part(region.height, image.height));
+  const auto size = image_size(feature.image, part_of_side(region.width, width), part_of_side(region.height, height));
   constexpr int64_t kLongest = 65536;
-  if (width < 1 || height < 1 || width > kLongest || height > kLongest)
-    refuse(ErrorKind::invalid_argument, "expected a size the model says, got ", width, " x ", height);
-  const bool half = feature.image.color == ColorSpace::grayscale_float16;
-  const bool floats = half && (image.format == PixelFormat::gray_float32 || image.format == PixelFormat::gray_float16);
-  const bool gray = half || feature.image.color == ColorSpace::grayscale;
-  return converted(fit_image(image, width, height, fit, region), floats ? image.format
-                                                                 : gray ? PixelFormat::gray8
-                                                                        : PixelFormat::rgb8);
+  if (size.first < 1 || size.second < 1 || size.first > kLongest || size.second > kLongest)
+    refuse(ErrorKind::invalid_argument, "expected a size the model says, got ", size.first, " x ", size.second);
+  return size;
+}
+
+bool is_half(const FeatureDescription& feature) { return feature.image.color == ColorSpace::grayscale_float16; }
+
+PixelFormat bytes_of_value(const FeatureDescription& feature) {
+  const bool gray = is_half(feature) || feature.image.color == ColorSpace::grayscale;
+  return gray ? PixelFormat::gray8 : PixelFormat::rgb8;
+}
+
+}  // namespace
+}  // namespace files
+
+Image image_value(const FeatureDescription& feature, const Image& image, ImageFit fit, const ImageRegion& region) {
+  const auto [width, height] = files::size_of_value(feature, image.width, image.height, region);
+  const bool is_float = image.format == PixelFormat::gray_float32 || image.format == PixelFormat::gray_float16;
+  return converted(fit_image(image, width, height, fit, region),
+                   is_float && files::is_half(feature) ? image.format : files::bytes_of_value(feature));
+}
+
+Image image_value(const FeatureDescription& feature, const PixelBuffer& buffer) {
+  const auto [width, height] = files::size_of_value(feature, buffer.width, buffer.height, buffer.region);
+  return fitted(buffer, width, height,
+                files::is_half(feature) ? PixelFormat::gray_float16 : files::bytes_of_value(feature));
 }
 
 FeatureValue read_feature(const FeatureDescription& feature, const std::filesystem::path& path,

@@ -8,37 +8,14 @@
 #include "files/pixels.h"
 #include "files/placement.h"
 #include "moka/files.h"
+#include "pictures/taps.h"
 
 namespace moka {
 namespace files {
 namespace {
 
-struct Taps {
-  size_t first = 0;
-  std::vector<float> weights;
-};
-
-/// The source pixels that are mixed into each target pixel. The source box is [start, start + length).
-std::vector<Taps> taps_for(size_t source, double start, double length, size_t target) {
-  const double step = length / static_cast<double>(target);
-  const double stretch = std::max(1.0, step);
-  std::vector<Taps> result(target);
-  for (size_t i = 0; i < target; ++i) {
-    const double center = start + (static_cast<double>(i) + 0.5) * step;
-    const auto limit = static_cast<int64_t>(source);
-    const int64_t first = std::clamp<int64_t>(static_cast<int64_t>(std::floor(center - stretch)), 0, limit - 1);
-    const int64_t last = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(center + stretch)), first + 1, limit);
-    result[i].first = static_cast<size_t>(first);
-    std::vector<double> weights;
-    double sum = 0;
-    for (int64_t s = first; s < last; ++s) {
-      weights.push_back(std::max(0.0, 1 - std::abs((static_cast<double>(s) + 0.5 - center) / stretch)));
-      sum += weights.back();
-    }
-    for (double w : weights) result[i].weights.push_back(static_cast<float>(w / sum));
-  }
-  return result;
-}
+using pictures::taps_for;
+using Taps = pictures::Taps<float>;
 
 typedef uint8_t Bytes4 __attribute__((vector_size(4), aligned(1), may_alias));
 typedef float Floats4 __attribute__((vector_size(16), aligned(4), may_alias));
@@ -96,8 +73,8 @@ void draw(const Image& from, Image& to, const Placement& p) {
   const bool floats = from.format == PixelFormat::gray_float32;
   const size_t n = floats ? 1 : bytes_per_pixel(from.format), pixels = static_cast<size_t>(from.width);
   const size_t line_size = pixels * n, height = static_cast<size_t>(p.height);
-  const auto columns = taps_for(pixels, p.source_x, p.source_width, static_cast<size_t>(p.width));
-  const auto rows = taps_for(static_cast<size_t>(from.height), p.source_y, p.source_height, height);
+  const auto columns = taps_for<float>(pixels, p.source_x, p.source_width, static_cast<size_t>(p.width));
+  const auto rows = taps_for<float>(static_cast<size_t>(from.height), p.source_y, p.source_height, height);
   const Squeeze squeeze_row = squeeze_of(from.format);
   // The partial sums of rows [first, last), which read the current row of the source.
   std::vector<std::vector<float>> sums(height);
@@ -134,33 +111,11 @@ Image black(int64_t width, int64_t height, PixelFormat format) {
 
 Placement place(int64_t source_width, int64_t source_height, int64_t width, int64_t height, ImageFit fit,
                 const ImageRegion& region) {
-  if (source_width < 1 || source_height < 1 || width < 1 || height < 1)
-    refuse(ErrorKind::invalid_argument, "resize: expected sizes above 0, got ", source_width, " x ", source_height,
-           " to ", width, " x ", height);
-  constexpr double kRoundoff = 1e-9;
-  if (!(region.x >= 0 && region.y >= 0 && region.width > 0 && region.height > 0 &&
-        region.x + region.width <= 1 + kRoundoff && region.y + region.height <= 1 + kRoundoff))
-    refuse(ErrorKind::invalid_argument, "region: expected a part of the image in fractions from 0 to 1, got (",
-           region.x, ", ", region.y, ") with ", region.width, " x ", region.height);
-  const double sx = region.x * static_cast<double>(source_width), sy = region.y * static_cast<double>(source_height);
-  const double sw = region.width * static_cast<double>(source_width);
-  const double sh = region.height * static_cast<double>(source_height);
-  const double across = static_cast<double>(width) / sw, down = static_cast<double>(height) / sh;
-  Placement p{sx, sy, sw, sh, 0, 0, width, height};
-  if (fit == ImageFit::scale_fit) {
-    const double scale = std::min(across, down);
-    p.width = std::clamp<int64_t>(std::lround(sw * scale), 1, width);
-    p.height = std::clamp<int64_t>(std::lround(sh * scale), 1, height);
-    p.x = (width - p.width) / 2;
-    p.y = (height - p.height) / 2;
-  } else if (fit == ImageFit::center_crop) {
-    const double scale = std::max(across, down);
-    p.source_width = std::min(sw, static_cast<double>(width) / scale);
-    p.source_height = std::min(sh, static_cast<double>(height) / scale);
-    p.source_x += (sw - p.source_width) / 2;
-    p.source_y += (sh - p.source_height) / 2;
-  }
-  return p;
+  Result<Placement> placed =
+      pictures::place(source_width, source_height, width, height, static_cast<pictures::Fit>(fit),
+                      {region.x, region.y, region.width, region.height});
+  if (!placed.ok()) refuse(ErrorKind::invalid_argument, placed.error().to_string());
+  return *placed;
 }
 
 }  // namespace files

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/bind_frame.h"
 #include "runtime/bound_states.h"
 #include "runtime/model.h"
 #include "trace/data_copy.h"
@@ -10,15 +11,6 @@
 namespace moka::runtime {
 
 namespace {
-
-/// Memory of the session for the converted value of input `i`, 64-byte aligned.
-Result<std::byte*> staging(Session& s, size_t i, const ir::Type& type) {
-  const size_t bytes = MOKA_TRY(ir::storage_bytes(type.dtype(), type.shape()));
-  auto& buffer = s.staging[i];
-  if (buffer.size() < bytes + 64) buffer.resize(bytes + 64);
-  const auto at = reinterpret_cast<uintptr_t>(buffer.data());
-  return buffer.data() + (64 - at % 64) % 64;
-}
 
 /// Why an array is not used where it lies.
 std::string conversion(const ir::ArrayView& from, ir::DType to) {
@@ -38,7 +30,7 @@ Status bind_array(const ir::ArrayView& value, const ir::Type& type, std::string_
     return {};
   }
   const trace::DataCopy copy;
-  const ir::TensorView to{type.dtype(), type.shape(), MOKA_TRY(staging(s, i, type))};
+  const ir::TensorView to{type.dtype(), type.shape(), MOKA_TRY(s.staging_for(i, type))};
   ir::copy_array(value, to);
   s.frame->set_input(i, to.data);
   if (copy.is_recorded() && !value.shape.empty()) record(copy, name, to, conversion(value, to.dtype));
@@ -55,7 +47,7 @@ Status bind_picture(const Picture& value, const ir::Type& type, std::string_view
     return {};
   }
   const trace::DataCopy copy;
-  const ir::TensorView to{type.dtype(), type.shape(), MOKA_TRY(staging(s, i, type))};
+  const ir::TensorView to{type.dtype(), type.shape(), MOKA_TRY(s.staging_for(i, type))};
   kernel::unpack(value.pixels, value.planes, to);
   s.frame->set_input(i, to.data);
   if (!copy.is_recorded()) return {};
@@ -75,7 +67,7 @@ Status bind_absent(const Absent& value, const ir::Type& type, size_t i, Session&
     s.frame->set_input(i, strings.data());
     return {};
   }
-  const ir::TensorView to{type.dtype(), type.shape(), MOKA_TRY(staging(s, i, type))};
+  const ir::TensorView to{type.dtype(), type.shape(), MOKA_TRY(s.staging_for(i, type))};
   for (int64_t k = 0; k < to.count(); k++) ir::store_f64(to, k, value.fill);
   s.frame->set_input(i, to.data);
   return {};
@@ -84,6 +76,7 @@ Status bind_absent(const Absent& value, const ir::Type& type, size_t i, Session&
 Status bind_input(const InputValue& value, const ir::Type& type, std::string_view name, size_t i, Session& s) {
   if (const auto* array = std::get_if<ir::ArrayView>(&value)) return bind_array(*array, type, name, i, s);
   if (const auto* picture = std::get_if<Picture>(&value)) return bind_picture(*picture, type, name, i, s);
+  if (const auto* frame = std::get_if<FittedFrame>(&value)) return bind_frame(*frame, type, name, i, s);
   if (const auto* absent = std::get_if<Absent>(&value)) return bind_absent(*absent, type, i, s);
   if (const auto* strings = std::get_if<const std::string*>(&value))
     s.frame->set_input(i, *strings);

@@ -14,12 +14,25 @@ thread_local int used_here = 0;
 }  // namespace
 
 Session::Session(std::shared_ptr<const plan::Plan> of, size_t inputs)
-    : plan(std::move(of)), staging(inputs), string_staging(inputs), counted(plan->memory.arena_bytes) {}
+    : plan(std::move(of)),
+      staging(inputs),
+      string_staging(inputs),
+      fitters(inputs),
+      counted(plan->memory.arena_bytes) {}
 
 size_t Session::bytes() const {
   size_t n = frame == nullptr ? 0 : frame->bytes();
   for (const auto& s : staging) n += s.capacity();
+  for (const auto& f : fitters) n += f == nullptr ? 0 : f->bytes();
   return n;
+}
+
+Result<std::byte*> Session::staging_for(size_t i, const ir::Type& type) {
+  const size_t bytes = MOKA_TRY(ir::storage_bytes(type.dtype(), type.shape()));
+  auto& buffer = staging[i];
+  if (buffer.size() < bytes + 64) buffer.resize(bytes + 64);
+  const auto at = reinterpret_cast<uintptr_t>(buffer.data());
+  return buffer.data() + (64 - at % 64) % 64;
 }
 
 void SessionPool::shrink(size_t bytes, size_t count, Sessions& dropped) {

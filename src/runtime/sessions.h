@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "pictures/fitter.h"
 #include "runtime/frame.h"
 
 namespace moka::runtime {
@@ -25,6 +26,7 @@ struct Session {
   std::unique_ptr<Frame> frame;
   std::vector<std::vector<std::byte>> staging;  ///< by input: its converted copy
   std::vector<std::vector<std::string>> string_staging;
+  std::vector<std::unique_ptr<pictures::Fitter>> fitters;  ///< by input: of its last frame
   /// An output that the frame computes outside of its own memory.
   struct Placed {
     size_t output;
@@ -34,6 +36,8 @@ struct Session {
   size_t counted;              ///< bytes that the pool counts for this session
 
   size_t bytes() const;
+  /// Memory for the converted value of input `i`, 64-byte aligned.
+  Result<std::byte*> staging_for(size_t i, const ir::Type& type);
 };
 
 /// The pool of a model's sessions. It keeps idle sessions for later predictions of the same plan, at least one, and

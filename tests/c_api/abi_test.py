@@ -17,7 +17,7 @@ import tempfile
 
 LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "abi.txt")
 HEADERS = ("moka/moka.h", "moka/moka_files.h", "moka/plugin.h")
-PARTS = ("moka/c_core.h", "moka/c_plan.h", "moka/c_shared.h", "moka/c_update.h")  # that moka/moka.h includes
+PARTS = ("moka/c_core.h", "moka/c_pixel_buffer.h", "moka/c_plan.h", "moka/c_shared.h", "moka/c_update.h")  # that moka/moka.h includes
 OF_PLUGINS = {"moka_plugin"}  # declared here, defined by plug-ins
 TITLE = """# The C interface of libmoka.so: functions, structs (size; offset and size of each member), enumerations and types.
 # Renew with `make abi` after a change of include/moka/moka.h, moka_files.h or plugin.h. What has been released may only grow: functions, enumerators,

@@ -41,3 +41,28 @@ int classify_from_c(const char* model_path, const char* image_path, char label[6
   moka_model_free(model);
   return status;
 }
+
+int classify_frame_from_c(const char* model_path, const uint8_t* luma, const uint8_t* chroma, int64_t width,
+                          int64_t height, char label[64]) {
+  moka_model* model = NULL;
+  moka_features *inputs = NULL, *outputs = NULL;
+  moka_pixel_buffer frame = MOKA_PIXEL_BUFFER_INIT;
+  const char* best = NULL;
+  moka_status status = moka_model_load(model_path, NULL, &model);
+  frame.width = width;
+  frame.height = height;
+  frame.format = MOKA_NV12_FULL;
+  frame.planes[0] = luma;
+  frame.planes[1] = chroma;
+  frame.fit = MOKA_SCALE_FIT;
+  if (status == MOKA_OK) status = moka_features_new(&inputs);
+  if (status == MOKA_OK) status = moka_features_new(&outputs);
+  if (status == MOKA_OK) status = moka_features_set_pixel_buffer(inputs, "image", &frame);
+  if (status == MOKA_OK) status = moka_model_predict(model, inputs, outputs, NULL);
+  if (status == MOKA_OK) status = moka_features_get_string(outputs, "shape", &best);
+  if (status == MOKA_OK) strncpy(label, best, 63);
+  moka_features_free(outputs);
+  moka_features_free(inputs);
+  moka_model_free(model);
+  return status;
+}

@@ -9,7 +9,8 @@ LINE = MARK + " " + LICENSE
 SLASHES = (".h", ".hpp", ".cpp", ".inc", ".comp", ".glsl", ".proto", ".js", ".mjs", ".ts", ".tsx", ".swift")
 STARS = (".c", ".css")
 HASHES = (".py", ".pyi", ".cmake", ".sh")
-C_HEADERS = tuple("include/moka/%s.h" % name for name in ("moka", "moka_files", "c_core", "c_plan", "c_shared", "c_update", "plugin"))
+C_HEADERS = tuple("include/moka/%s.h" % name for name in
+                  ("moka", "moka_files", "c_core", "c_pixel_buffer", "c_plan", "c_shared", "c_update", "plugin"))
 # A first line that has to stay the first one.
 FIRST = re.compile(r"#!|#version\b|// swift-tools-version")
 

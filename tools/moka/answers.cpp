@@ -60,6 +60,7 @@ std::string short_text(const FeatureValue& value) {
     std::string operator()(const std::string& v) const { return v; }
     std::string operator()(const MultiArray& v) const { return first_values(v, 6); }
     std::string operator()(const Image& v) const { return fmt::format("{} x {}", v.width, v.height); }
+    std::string operator()(const PixelBuffer& v) const { return fmt::format("{} x {}", v.width, v.height); }
     std::string operator()(const Dictionary& v) const {
       const Entries entries = ranked(v);
       if (entries.empty()) return "empty";

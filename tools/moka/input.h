@@ -24,6 +24,7 @@ struct InputOptions {
   std::vector<std::string> inputs;                         ///< as typed by the user
   std::vector<std::pair<std::string, std::string>> texts;  ///< inputs by name whose text means itself
   std::string fit = "scaleFill";
+  std::string frame;  ///< of raw video: WIDTHxHEIGHT, and a format and a matrix after commas
   uint32_t rate = 0;  ///< in hertz; 0: the rate of the file
   bool pad = false;
   bool texts_name_files = true;  ///< a table's "@file" and a picture's name; else they are text
@@ -42,6 +43,9 @@ struct Inputs {
 Inputs read_inputs(const FunctionDescription& function, const InputOptions& options);
 /// Random values have shapes that the model can run.
 Inputs read_inputs(const Model& model, const InputOptions& options);
+
+/// Size, format and matrix of raw video as InputOptions::frame says them. Throws UsageError.
+RawFrame raw_frame(const std::string& text);
 
 /// Converts one VALUE for an input.
 class ValueReader {
@@ -94,6 +98,8 @@ struct FileReference {
   std::string path, member, extension;
 };
 FileReference parse_reference(std::string_view reference);
+/// Whether files with this extension are encoded pictures.
+bool is_picture(const std::string& extension);
 
 /// The feature of this name, or nullptr.
 const FeatureDescription* find_feature(const std::vector<FeatureDescription>& features, std::string_view name);

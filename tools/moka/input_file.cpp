@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "input.h"
 #include "outputs.h"
 #include "text.h"
 
 namespace moka::cli {
-namespace {
 
 bool is_picture(const std::string& extension) {
   return extension == "png" || extension == "jpg" || extension == "jpeg" || extension == "webp";
 }
-
-}  // namespace
 
 FileReference parse_reference(std::string_view reference) {
   FileReference file{std::string(reference), {}, {}};
@@ -28,6 +27,38 @@ FileReference parse_reference(std::string_view reference) {
   if (!file.extension.empty()) file.extension.erase(0, 1);
   file.extension = in_lower_case(file.extension);
   return file;
+}
+
+RawFrame raw_frame(const std::string& text) {
+  RawFrame frame;
+  frame.option_name = "--frame WIDTHxHEIGHT";
+  if (text.empty()) return frame;
+  const auto wrong = [&] {
+    throw UsageError(
+        fmt::format("--frame: expected WIDTHxHEIGHT, and a format and a matrix after commas, got '{}'", text));
+  };
+  std::vector<std::string> parts(1);
+  for (const char c : text)
+    if (c == ',')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  const size_t x = parts[0].find('x');
+  const auto side = [&](std::string_view digits) {
+    int64_t n = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
+    if (error != std::errc() || end != digits.data() + digits.size() || n < 1 || n > 65536) wrong();
+    return n;
+  };
+  if (x == std::string::npos || parts.size() > 3) wrong();
+  frame.width = side(std::string_view(parts[0]).substr(0, x));
+  frame.height = side(std::string_view(parts[0]).substr(x + 1));
+  reading([&] {
+    if (parts.size() > 1 && !parts[1].empty()) frame.format = pixel_buffer_format(parts[1]);
+    if (parts.size() > 2) frame.matrix = ycbcr_matrix(parts[2]);
+    return 0;
+  });
+  return frame;
 }
 
 FeatureValue ValueReader::read(const FeatureDescription& input, std::string_view text) const {
@@ -50,6 +81,7 @@ FeatureValue ValueReader::read_file(const FeatureDescription& input, std::string
         fmt::format("input '{}': a table gives a batch by its columns: --input @{}", input.name, file.path));
   return reading([&] {
     ReadingOptions options;
+    options.frame = raw_frame(options_.frame);
     options.fit = image_fit(options_.fit);
     options.rate = options_.rate;
     options.pad = options_.pad;

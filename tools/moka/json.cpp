@@ -55,6 +55,9 @@ struct ValueJson {
   Json operator()(const Image& v) const {
     return {{"type", describe_in_full(v)}, {"width", v.width}, {"height", v.height}};
   }
+  Json operator()(const PixelBuffer& v) const {
+    return {{"type", describe_in_full(v)}, {"width", v.width}, {"height", v.height}};
+  }
   Json operator()(const Dictionary& v) const {
     Json entries = Json::object();
     for (const auto& [key, number] : v.strings) entries[key] = number;

@@ -91,7 +91,7 @@ void add_load_options(Arguments app, LoadOptions& options) {
 void add_input_options(Arguments app, InputOptions& options) {
   app.add_option("-i,--input", options.inputs,
                  "name=VALUE: a number, numbers (1,2,3 or [[1,2],[3,4]]), text, random,\n"
-                 "or @file (.npy .npz[:member] .json .png .jpg .webp .wav .flac .txt);\n"
+                 "or @file (.npy .npz[:member] .json .png .jpg .webp .y4m .nv12 .wav .flac .txt);\n"
                  "'random' alone fills every input that is not given; @file.npz, @file.json give\n"
                  "inputs by name. Several predictions come from the rows of @file.csv, from a list\n"
                  "in @file.json or from the lines of @file.jsonl")
@@ -100,6 +100,11 @@ void add_input_options(Arguments app, InputOptions& options) {
   app.add_option("--fit", options.fit, "How pictures fill an image input: scaleFill (default), scaleFit or centerCrop")
       .check(one_of({"scaleFill", "scaleFit", "centerCrop"}))
       .option_text("HOW");
+  app.add_option("--frame", options.frame,
+                 "Size of raw video (.nv12 .i420 .yuv .p010), of which the first frame is the picture; format\n"
+                 "(nv12, nv12_full, i420, i420_full, p010, p010_full) and matrix (bt601, bt709, bt2020)\n"
+                 "may follow after commas: 1920x1080,nv12,bt709")
+      .option_text("WIDTHxHEIGHT");
   app.add_option("--rate", options.rate, "Resample sound to this sample rate first")
       .check(whole_number(1, 10'000'000))
       .option_text("HZ");

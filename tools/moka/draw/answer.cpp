@@ -18,7 +18,7 @@ std::optional<Image> file_of(const FunctionDescription& function, const InputOpt
                                     [&](const auto& i) { return i.name == argument.substr(0, equals); });
     if (input == function.inputs.end() || input->type != FeatureType::image) continue;
     const FileReference file = parse_reference(std::string_view(argument).substr(equals + 2));
-    if (file.extension == "npy" || file.extension == "npz") return std::nullopt;
+    if (!is_picture(file.extension)) return std::nullopt;
     return reading([&] { return read_image(file.path); });
   }
   return std::nullopt;

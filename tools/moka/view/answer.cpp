@@ -51,6 +51,7 @@ struct Shown {
     json["form"] = "image";
     return json;
   }
+  Json operator()(const PixelBuffer& v) const { return (*this)(image_of(v, PixelFormat::rgba8)); }
   Json operator()(const MultiArray& v) const {
     const ArrayFacts facts = facts_of(v);
     Json json = to_json(facts);

@@ -66,6 +66,8 @@ PixelFormat format_of(ColorSpace color) {
 /// The value in a form that Core ML takes.
 FeatureValue for_core_ml(const FeatureDescription& input, const FeatureValue& value) {
   if (const auto* image = std::get_if<Image>(&value)) return converted(*image, format_of(input.image.color));
+  if (const auto* buffer = std::get_if<PixelBuffer>(&value))
+    return fitted(*buffer, input.image.width, input.image.height, format_of(input.image.color));
   const auto* array = std::get_if<MultiArray>(&value);
   if (array == nullptr) return value;
   switch (array->type()) {

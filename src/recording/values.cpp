@@ -144,6 +144,8 @@ struct Writer {
     }
     return nullptr;
   }
+  /// A recording has pictures as colors.
+  Json operator()(const PixelBuffer& v) const { return (*this)(image_of(v, PixelFormat::bgra8)); }
   Json operator()(const Dictionary& v) const {
     Json keys = Json::array(), values = Json::array();
     for (const auto& [key, number] : v.strings) keys.push_back(key), values.push_back(number_json(number));

@@ -43,11 +43,11 @@ Rule rule_converted_type() {
                  return e.kind() == "convert" && !types_in(e.text("reason")).first.empty();
                })) {
             const auto [from, into] = types_in(found.reason);
-            to.add(
-                m,
-                cat("converts ", from, " to ", into, " ", times(found.a_call), " a call: ", advice(found, from, into),
-                    " (", found.is_input ? "input " : "output ", quoted(found.names), ")"),
-                found.events);
+            to.add(m,
+                   cat("converts ", from, " to ", into, " ", times(found.a_call),
+                       " a call: ", advice(found, from, into), " (", found.is_input ? "input" : "output",
+                       found.names.size() == 1 ? " " : "s ", quoted(found.names), ")"),
+                   found.events);
           }
       }};
 }

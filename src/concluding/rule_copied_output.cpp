@@ -13,8 +13,8 @@ Rule rule_copied_output() {
                      return e.kind() == "copy" && e.text("reason") == "it is not computed in memory of its own";
                    }))
                 to.add(m,
-                       cat("copies output ", quoted(found.names), " ", times(found.a_call),
-                           " a call: pass backings that overlap nothing"),
+                       cat("copies output", found.names.size() == 1 ? " " : "s ", quoted(found.names), " ",
+                           times(found.a_call), " a call: pass backings that overlap nothing"),
                        found.events);
           }};
 }

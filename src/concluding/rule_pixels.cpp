@@ -13,11 +13,12 @@ Rule rule_pixels() {
           for (RepeatedData& found : repeated_data(m, 0.2, [](const Event& e) {
                  return e.text("reason").starts_with("pixels to planes") || e.text("reason").starts_with("planes of ");
                })) {
+            const bool is_input = found.reason.starts_with("pixels");
             const double share = seconds_of(found.events) / seconds_of(m.predictions);
             to.add(m,
                    cat("spends ", percent(share), " of its predictions on ",
-                       found.is_input ? "turning pixels of " : "making pixels of ", quoted(found.names),
-                       found.is_input ? " into planes: pass arrays" : ": ask for arrays"),
+                       is_input ? "turning pixels of " : "making pixels of ", quoted(found.names),
+                       is_input ? " into planes: pass arrays" : ": ask for arrays"),
                    found.events);
           }
       }};

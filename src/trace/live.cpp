@@ -272,7 +272,8 @@ void say(int socket, std::string_view text) {
 }
 
 Result<std::string> allow(const std::string& where) {
-  is_on();  // what the environment asks for comes first
+  prepare_process();  // not with the lock, which a fork takes
+  is_on();            // what the environment asks for comes first
   Live& all = live();
   const std::lock_guard lock(all.mutex);
   if (!all.door.is_open() || !where.empty()) MOKA_TRY(open_at(all, where));

@@ -16,7 +16,8 @@ namespace moka::trace {
 
 namespace {
 
-constexpr auto kInterval = std::chrono::milliseconds(50);
+constexpr auto kInterval = std::chrono::milliseconds(50), kShortInterval = std::chrono::milliseconds(5);
+constexpr size_t kMany = 50'000;  ///< events in an interval, beyond which the memory of threads may fill up in the next
 
 /// Nanoseconds from zero of the steady clock to zero of Perfetto's, which counts the time asleep as well.
 int64_t epoch() {
@@ -63,11 +64,13 @@ void Writer::run() {
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "moka-trace");
     std::unique_lock lock(mutex_);
-    while (!stops_) {
-      changed_.wait_for(lock, kInterval);
+    for (bool is_busy = false; !stops_;) {
+      changed_.wait_for(lock, is_busy ? kShortInterval : kInterval);
       lock.unlock();
       sample();
-      flush();
+      const size_t taken = flush();
+      // A ring takes events faster than threads record them, if it is asked in time.
+      is_busy = kept_ != nullptr && taken > (is_busy ? kMany / 10 : kMany);
       lock.lock();
     }
   });
@@ -102,9 +105,11 @@ void Writer::sample() {
   kept_->add({at, bytes, nullptr, 0, 0, Event::Kind::counter, static_cast<uint8_t>(Counter::memory)}, here());
 }
 
-void Writer::flush() {
-  each_log([this](Log& log) {
+size_t Writer::flush() {
+  size_t taken = 0;
+  each_log([&](Log& log) {
     log.drain([&](const Event& event) {
+      taken++;
       if (encoder_ != nullptr)
         encoder_->add(event, log);
       else
@@ -113,6 +118,7 @@ void Writer::flush() {
     left_out_ += log.take_dropped();
   });
   if (encoder_ != nullptr) write();
+  return taken;
 }
 
 void Writer::write_kept() {

@@ -32,7 +32,7 @@ class Writer {
 
  private:
   void sample();
-  void flush();
+  size_t flush();  ///< returns the number of events
   void write();
   void write_kept();
 

@@ -279,6 +279,7 @@ class Live(Case):
 
     def test_mistakes(self):
         self.assertIn("--pid", self.ends(2, "trace", "--pid", "x").stderr)
+        self.assertIn("--seconds", self.ends(2, "trace", "--seconds", "1", "--", "true").stderr)
         self.assertIn("several", self.ends(2, "trace", "--pid", "1", "--list").stderr)
         self.assertIn("conclude", self.ends(2, "trace", "-o", self.folder / "x.html", "--", "true").stderr)
         self.ends(2, "trace", "conclude")

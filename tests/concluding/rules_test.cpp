@@ -59,7 +59,7 @@ TEST(TraceRules, ConvertedType) {
   EXPECT_EQ(
       tape.texts("converted-type"),
       (Texts{"converts float16 to float32 twice a call: pass float32 arrays, or declare float16 inputs and load with "
-             "the precision exact (input 'x' and 'y')",
+             "the precision exact (inputs 'x' and 'y')",
              "converts float32 to float16 once a call: declare float32 outputs, or load with the precision exact "
              "(output 'z')"}));
   EXPECT_EQ(tape.texts("gaps"), Texts{});

@@ -38,6 +38,8 @@ int trace(const TraceOptions& options, const Outputs& outputs) {
   const bool is_live = options.pid > 0 || !options.socket.empty();
   if (options.list + is_live + !options.words.empty() > 1)
     throw UsageError("expected one of a command, --pid, --socket and --list, got several");
+  if (!is_live && options.seconds > 0)
+    throw UsageError("--seconds: a command is recorded until it ends; it belongs to --pid and --socket");
   if (options.list) return list_processes(options);
   const std::string word = options.words.empty() ? "" : options.words[0];
   const bool reads = word == "summary" || word == "conclude";

@@ -55,9 +55,8 @@ std::string conclusions_text(const TraceConclusions& conclusions) {
     out += "\n";
   }
   if (conclusions.left_out > 0)
-    out +=
-        paragraph(fmt::format("{} of the recording left out: the ring was full or the writer too slow.",
-                              plural(conclusions.left_out, "event") + (conclusions.left_out == 1 ? " was" : " were")));
+    out += paragraph(fmt::format("{} {} left out: the ring was full or the writer too slow.",
+                                 plural(conclusions.left_out, "event"), conclusions.left_out == 1 ? "was" : "were"));
   return out;
 }
 

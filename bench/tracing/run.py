@@ -74,7 +74,7 @@ def measured(program, inputs, options, folder):
     turn()
     with moka.trace(f"{folder}/one.pftrace") as trace:
         model.predict(inputs)
-    events = sum(g.count for g in trace.summary().groups)
+    events = sum(g.count for g in trace.summary().groups if g.kind != "loaded")
     off, on = [], []
     for i in range(options.rounds):
         sides = [False, True] if i % 2 else [True, False]

@@ -74,7 +74,8 @@ FeatureValue for_core_ml(const FeatureDescription& input, const FeatureValue& va
     case DataType::float16:
     case DataType::float32:
     case DataType::float64:
-    case DataType::int32: return value;
+    case DataType::int32:
+    case DataType::int8: return value;
     default:
       throw Exception(ErrorKind::unsupported,
                       cat("input '", input.name, "': Core ML has no arrays of ", to_string(array->type())));

@@ -40,17 +40,9 @@ private enum Plan {
 
 // MARK: Values
 
-private func size(of type: MLMultiArrayDataType) throws -> Int {
-    switch type {
-    case .float16: return 2
-    case .float32, .int32: return 4
-    case .float64: return 8
-    default: throw RecordError(description: "an array of a type that this program does not know: \(type.rawValue)")
-    }
-}
-
-private var arrayTypes: [(String, MLMultiArrayDataType)] {
-    [("float16", .float16), ("float32", .float32), ("float64", .float64), ("int32", .int32)]
+/// By their values, because older systems lack int8.
+private var arrayTypes: [(name: String, value: Int, bytes: Int)] {
+    [("float16", 0x10010, 2), ("float32", 0x10020, 4), ("float64", 0x10040, 8), ("int32", 0x20020, 4), ("int8", 0x20008, 1)]
 }
 
 private func member<T>(_ object: Object, _ key: String) throws -> T {
@@ -93,11 +85,11 @@ private func eachRow(_ shape: [Int], _ strides: [Int], _ copy: (_ storage: Int, 
 
 private func array(_ object: Object) throws -> MLMultiArray {
     let name: String = try member(object, "type"), shape: [Int] = try member(object, "shape")
-    guard let type = arrayTypes.first(where: { $0.0 == name })?.1 else {
+    guard let known = arrayTypes.first(where: { $0.name == name }), let type = MLMultiArrayDataType(rawValue: known.value) else {
         throw RecordError(description: "the inputs have an array of \(name)")
     }
     let array = try MLMultiArray(shape: shape.map { NSNumber(value: $0) }, dataType: type)
-    let data = try bytes(object), element = try size(of: type)
+    let data = try bytes(object), element = known.bytes
     guard data.count == shape.reduce(1, *) * element else { throw RecordError(description: "the inputs have an array of another size") }
     data.withUnsafeBytes { (from: UnsafeRawBufferPointer) in
         array.withUnsafeMutableBytes { to, strides in
@@ -215,12 +207,13 @@ private func sha256(_ data: [UInt8]) -> String {
     }.joined()
 }
 
-private func elements(_ data: [UInt8], _ type: MLMultiArrayDataType) -> [Double] {
+private func elements(_ data: [UInt8], _ type: String) -> [Double] {
     data.withUnsafeBytes { raw in
         switch type {
-        case .float16: return (0..<raw.count / 2).map { half(raw.loadUnaligned(fromByteOffset: 2 * $0, as: UInt16.self)) }
-        case .float32: return (0..<raw.count / 4).map { Double(raw.loadUnaligned(fromByteOffset: 4 * $0, as: Float.self)) }
-        case .float64: return (0..<raw.count / 8).map { raw.loadUnaligned(fromByteOffset: 8 * $0, as: Double.self) }
+        case "float16": return (0..<raw.count / 2).map { half(raw.loadUnaligned(fromByteOffset: 2 * $0, as: UInt16.self)) }
+        case "float32": return (0..<raw.count / 4).map { Double(raw.loadUnaligned(fromByteOffset: 4 * $0, as: Float.self)) }
+        case "float64": return (0..<raw.count / 8).map { raw.loadUnaligned(fromByteOffset: 8 * $0, as: Double.self) }
+        case "int8": return raw.map { Double(Int8(bitPattern: $0)) }
         default: return (0..<raw.count / 4).map { Double(raw.loadUnaligned(fromByteOffset: 4 * $0, as: Int32.self)) }
         }
     }
@@ -235,8 +228,9 @@ private func half(_ bits: UInt16) -> Double {
 
 /// All elements of a small array; a digest, a sample and statistics of a large one.
 private func recorded(_ array: MLMultiArray) throws -> Object {
-    let type = array.dataType, element = try size(of: type)
-    guard let name = arrayTypes.first(where: { $0.1 == type })?.0 else { throw RecordError(description: "an array of an unknown type") }
+    guard let (name, _, element) = arrayTypes.first(where: { $0.value == array.dataType.rawValue }) else {
+        throw RecordError(description: "an array of an unknown type: \(array.dataType.rawValue)")
+    }
     let shape = array.shape.map(\.intValue), strides = array.strides.map(\.intValue), count = shape.reduce(1, *)
     var dense = [UInt8](repeating: 0, count: count * element)
     dense.withUnsafeMutableBytes { to in
@@ -251,7 +245,7 @@ private func recorded(_ array: MLMultiArray) throws -> Object {
     let step = (count + Plan.sampleElements - 1) / Plan.sampleElements
     var sample = [UInt8]()
     for at in stride(from: 0, to: count, by: step) { sample += dense[at * element..<(at + 1) * element] }
-    let numbers = elements(dense, type), finite = numbers.filter(\.isFinite)
+    let numbers = elements(dense, name), finite = numbers.filter(\.isFinite)
     return [
         "type": name, "shape": shape, "sha256": sha256(dense),
         "sample": ["step": step, "data": Data(sample).base64EncodedString()] as Object,

@@ -14,7 +14,8 @@ namespace moka::recording {
 
 namespace {
 
-constexpr std::array kArrayTypes{DataType::float16, DataType::float32, DataType::float64, DataType::int32};
+constexpr std::array kArrayTypes{DataType::float16, DataType::float32, DataType::float64, DataType::int32,
+                                 DataType::int8};
 constexpr int64_t kMostSide = 65536;
 
 struct NamedFormat {

@@ -321,8 +321,9 @@ Status set_input_value(const import::FeatureDescription& f, const ir::Type& type
   if (const auto* b = std::get_if<PixelBuffer>(&value)) {
     const ir::Shape& s = type.shape();
     pictures::Frame frame = MOKA_TRY_IN(frame_of(*b), cat("input '", f.name, "'"));
-    const auto placement = MOKA_TRY_IN(placement_of(*b, s[s.rank() - 1], s[s.rank() - 2]), cat("input '", f.name, "'"));
-    to = runtime::FittedFrame{frame, placement, plane_order(f)};
+    const int64_t width = s[s.rank() - 1], height = s[s.rank() - 2];
+    const auto placement = MOKA_TRY_IN(placement_of(*b, width, height), cat("input '", f.name, "'"));
+    to = runtime::FittedFrame{{frame, placement, width, height}, plane_order(f)};
     return {};
   }
   if (const auto* x = std::get_if<double>(&value)) {

@@ -71,6 +71,8 @@ class Device {
   /// Turns a packed picture (kernel/pixels.h) into planes of type `to` in the device's memory. If it refuses, the host
   /// does.
   virtual Match unpack(PlaneOrder, const ir::Type&) const { return Match::no("no pictures"); }
+  /// Whether `unpack` also takes packed frames (kernel/packed_frame.h).
+  virtual bool takes_frames() const { return false; }
   /// Whether the device applies an epilogue that a kernel does not apply itself (RegionStep::epilogue).
   virtual bool applies(const ir::Epilogue&) const { return false; }
   /// Whether the device may compute `first` only while `reader`, the one reader of its result, runs. The inputs of

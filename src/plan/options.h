@@ -46,6 +46,8 @@ struct PlanOptions {
   bool states_on_devices = false;
   /// The planes of an input that is an image; nullopt: it is not an image. Optional.
   std::function<std::optional<kernel::PlaneOrder>(const ir::Value&)> image_planes;
+  /// Room for packed frames of cameras, in bytes, in place of an image on a device that takes them; 0: none are given.
+  size_t frame_bytes = 0;
 };
 
 }  // namespace moka::plan

@@ -207,6 +207,7 @@ struct PixelInput {
   size_t input = 0;         ///< index in Sequence::inputs
   int place = -1;           ///< of the packed pixels on the host, which are written as they are uploaded
   bool planes_read = true;  ///< something also reads the input's planes on the host
+  size_t frame_room = 0;    ///< bytes for a packed frame; 0: the device takes none
 };
 
 /// What a block computes under concrete types, step by step, without the memory that it takes. When a shape depends on

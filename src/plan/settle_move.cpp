@@ -113,13 +113,14 @@ std::unique_ptr<kernel::KernelChoice> Settler::unpacking(int i, const Device& de
 }
 
 int Settler::upload_pixels(int i, const Device& device, std::unique_ptr<kernel::KernelChoice> unpacks) {
+  const size_t of_pixels = kernel::packed_pixels(place(i).type.shape());
+  const size_t room = device.takes_frames() ? options_.frame_bytes : 0;
   Place packed;
-  packed.type =
-      ir::Type::tensor(ir::DType::uint8, ir::Shape{static_cast<int64_t>(kernel::packed_pixels(place(i).type.shape()))});
+  packed.type = ir::Type::tensor(ir::DType::uint8, ir::Shape{static_cast<int64_t>(std::max(of_pixels, room))});
   packed.storage = External{};
   const int pixels = add_place(std::move(packed)), there = upload(pixels, device);
   const auto input = std::find(sequence_.inputs.begin(), sequence_.inputs.end(), i) - sequence_.inputs.begin();
-  sequence_.pixels.push_back({static_cast<size_t>(input), pixels});
+  sequence_.pixels.push_back({static_cast<size_t>(input), pixels, true, room});
   Place planes;
   planes.type = place(i).type;
   planes.device = &device;

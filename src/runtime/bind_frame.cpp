@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/bind_frame.h"
 
-#include <cmath>
+#include <bit>
 
-#include "base/half.h"
 #include "kernel/pixels.h"
 #include "trace/data_copy.h"
 
@@ -11,83 +10,73 @@ namespace moka::runtime {
 
 namespace {
 
-struct PlaneSize {
-  int64_t width, height, channels;
-  int64_t count() const { return width * height; }
-};
-
-PlaneSize plane_size(const FittedFrame& value, const ir::Shape& shape) {
-  return {shape[shape.rank() - 1], shape[shape.rank() - 2], value.planes == kernel::PlaneOrder::gray ? 1 : 3};
-}
-
-pictures::Fitter& fitter_for(const FittedFrame& value, const PlaneSize& size, std::unique_ptr<pictures::Fitter>& kept) {
-  const pictures::Frame& f = value.frame;
-  const auto channels = static_cast<int>(size.channels);
-  if (kept == nullptr || !kept->is_for(f.width, f.height, value.placement, channels))
-    kept = std::make_unique<pictures::Fitter>(f.width, f.height, value.placement, channels);
+pictures::Fitter& fitter_for(const FittedFrame& value, std::unique_ptr<pictures::Fitter>& kept) {
+  const kernel::FramePicture& p = value.picture;
+  if (kept == nullptr || !kept->is_for(p.frame.width, p.frame.height, p.placement, value.channels()))
+    kept = std::make_unique<pictures::Fitter>(p.frame.width, p.frame.height, p.placement, value.channels());
   return *kept;
 }
 
-void fit_floats(const FittedFrame& value, const PlaneSize& size, pictures::Fitter& fitter, float* to) {
-  const int64_t n = size.count();
-  std::array<float*, 3> planes{to, to + n, to + 2 * n};
-  if (value.planes == kernel::PlaneOrder::bgr) std::swap(planes[0], planes[2]);
-  pictures::fit_planes(fitter, value.frame, size.width, size.height, planes);
+size_t packed_bytes(const FittedFrame& value) {
+  const pictures::Frame& f = value.picture.frame;
+  return kernel::packed_frame_bytes(f.format, f.width, f.height);
 }
 
-/// Numbers of other types become floats first.
-void fit_numbers(const FittedFrame& value, const PlaneSize& size, pictures::Fitter& fitter, const ir::TensorView& to) {
-  std::vector<float> floats(static_cast<size_t>(to.count()));
-  fit_floats(value, size, fitter, floats.data());
-  if (to.dtype == ir::DType::fp16)
-    float_to_half(floats.data(), to.as<uint16_t>(), floats.size());
-  else
-    for (int64_t k = 0; k < to.count(); k++)
-      ir::store_f64(to, k, static_cast<double>(ir::is_float(to.dtype) ? floats[k] : std::nearbyint(floats[k])));
-}
-
-/// For a device that unpacks pixels, and from the same pixels for the host where it reads planes, too.
-Status bind_pixels(const FittedFrame& value, const PlaneSize& size, pictures::Fitter& fitter, const ir::Type& type,
-                   size_t i, Session& s) {
+/// Pixels for a device that unpacks them, and where the host reads planes, too, those of the same pixels.
+Status bind_pixels(const FittedFrame& value, const ir::Type& type, size_t i, Session& s) {
+  const kernel::FramePicture& p = value.picture;
   const bool takes_planes = s.frame->takes_planes(i);
   const auto planes = takes_planes ? static_cast<int64_t>(MOKA_TRY(ir::storage_bytes(type.dtype(), type.shape()))) : 0;
-  const auto all = ir::Type::tensor(ir::DType::uint8, ir::Shape{planes + size.count() * size.channels});
+  const auto all = ir::Type::tensor(ir::DType::uint8, ir::Shape{planes + p.width * p.height * value.channels()});
   std::byte* memory = MOKA_TRY(s.staging_for(i, all));
-  auto* pixels = reinterpret_cast<uint8_t*>(memory + planes);
-  pictures::fit_bytes(fitter, value.frame, size.width, size.height, pixels);
-  const kernel::Pixels picture{size.channels == 1 ? kernel::PixelFormat::gray8 : kernel::PixelFormat::rgb8, size.width,
-                               size.height, size.width * size.channels, pixels};
-  s.frame->set_pixels(i, picture);
+  auto* bytes = reinterpret_cast<uint8_t*>(memory + planes);
+  pictures::fit_bytes(fitter_for(value, s.fitters[i]), p.frame, p.width, p.height, bytes);
+  const kernel::Pixels pixels{value.channels() == 1 ? kernel::PixelFormat::gray8 : kernel::PixelFormat::rgb8, p.width,
+                              p.height, p.width * value.channels(), bytes};
+  s.frame->set_pixels(i, pixels);
   if (!takes_planes) return {};
-  kernel::unpack(picture, value.planes, {type.dtype(), type.shape(), memory});
+  kernel::unpack(pixels, value.planes, {type.dtype(), type.shape(), memory});
   s.frame->set_input(i, memory);
   return {};
 }
 
 }  // namespace
 
+size_t frame_room_for(const FittedFrame& value) {
+  // The host copies each byte of a frame that a device unpacks. If the result is much smaller, the host had better read
+  // the frame itself.
+  constexpr int64_t kMostBytesForOne = 4;
+  const kernel::FramePicture& p = value.picture;
+  const size_t bytes = packed_bytes(value);
+  constexpr size_t kMostBytes = size_t{64} << 20;  // every driver binds as many at once
+  if (bytes > kMostBytes || static_cast<int64_t>(bytes) > kMostBytesForOne * p.width * p.height * value.channels())
+    return 0;
+  // Few different sizes, as each is another plan.
+  const size_t step = std::max<size_t>(std::bit_floor(bytes) / 4, 4096);
+  return (bytes + step - 1) / step * step;
+}
+
 Status bind_frame(const FittedFrame& value, const ir::Type& type, std::string_view name, size_t i, Session& s) {
   const trace::DataCopy copy;
-  const PlaneSize size = plane_size(value, type.shape());
-  pictures::Fitter& fitter = fitter_for(value, size, s.fitters[i]);
+  const kernel::FramePicture& p = value.picture;
   const auto record = [&](std::string_view to, ir::DType dtype) {
     if (!copy.is_recorded()) return;
-    const pictures::Frame& f = value.frame;
     if (const auto bytes = ir::storage_bytes(dtype, type.shape()); bytes.ok())
       copy.record(name, "convert", *bytes,
-                  cat(pictures::name_of(f.format), " ", f.width, " x ", f.height, " to ", to, " ", size.width, " x ",
-                      size.height));
+                  cat(pictures::name_of(p.frame.format), " ", p.frame.width, " x ", p.frame.height, " to ", to, " ",
+                      p.width, " x ", p.height));
   };
   if (s.frame->takes_pixels(i)) {
-    MOKA_TRY(bind_pixels(value, size, fitter, type, i, s));
+    if (!s.frame->takes_planes(i) && packed_bytes(value) <= s.frame->frame_room(i)) {
+      s.frame->set_frame(i, p);
+      return {};
+    }
+    MOKA_TRY(bind_pixels(value, type, i, s));
     record("pixels", ir::DType::uint8);
     return {};
   }
   const ir::TensorView to{type.dtype(), type.shape(), MOKA_TRY(s.staging_for(i, type))};
-  if (to.dtype == ir::DType::fp32)
-    fit_floats(value, size, fitter, to.as<float>());
-  else
-    fit_numbers(value, size, fitter, to);
+  kernel::unpack_frame(p, fitter_for(value, s.fitters[i]), value.planes, to);
   s.frame->set_input(i, to.data);
   record(cat("planes of ", to.dtype), to.dtype);
   return {};

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernel/kernel.h"
-#include "pictures/frame.h"
-#include "pictures/placement.h"
+#include "kernel/packed_frame.h"
 
 namespace moka::runtime {
 
-/// A picture of a camera for an input of planes, and where its part goes in them.
+/// A picture of a camera for an input of planes.
 struct FittedFrame {
-  pictures::Frame frame;
-  pictures::Placement placement;
+  kernel::FramePicture picture;
   kernel::PlaneOrder planes;
+
+  int channels() const { return planes == kernel::PlaneOrder::gray ? 1 : 3; }
 };
 
 }  // namespace moka::runtime

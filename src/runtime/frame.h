@@ -3,11 +3,13 @@
 
 #include <memory>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "base/stop.h"
 #include "ir/evaluate.h"
 #include "kernel/memory.h"
+#include "kernel/packed_frame.h"
 #include "kernel/pixels.h"
 #include "plan/plan.h"
 #include "runtime/state_undo.h"
@@ -122,6 +124,10 @@ class Frame {
   bool takes_planes(size_t i) const;
   /// The picture has the planned size, and its pixels stay valid until run ends.
   void set_pixels(size_t i, const kernel::Pixels& pixels);
+  /// Room for a packed frame in place of the pixels, in bytes; 0: the device takes none.
+  size_t frame_room(size_t i) const;
+  /// Instead of set_pixels, where there is room for it.
+  void set_frame(size_t i, const kernel::FramePicture& frame);
   /// A state in the memory of a device has no copy: once a region has been submitted, the run goes on to its end.
   void keep_running_once_submitted() { keeps_running_ = true; }
   /// Whether runs save what they overwrite of states in host memory, for restore_states. Precondition:
@@ -288,10 +294,10 @@ class Frame {
   std::vector<Bound> bound_;         ///< as Compiled::bound, of submissions_
   std::vector<Bound> bound_places_;  ///< by place, where a crossing has bound it; empty: none
   std::vector<Compiled> compiled_;   ///< for other memory, the last used first
-  std::vector<std::unique_ptr<kernel::Submission>> submissions_;  ///< per region; freed before the arenas
-  std::vector<bool> running_;                                     ///< per region
-  std::vector<std::shared_ptr<kernel::Buffer>> states_;           ///< by block input, of states on devices
-  std::vector<kernel::Pixels> pixels_;                            ///< parallel to Sequence::pixels
+  std::vector<std::unique_ptr<kernel::Submission>> submissions_;            ///< per region; freed before the arenas
+  std::vector<bool> running_;                                               ///< per region
+  std::vector<std::shared_ptr<kernel::Buffer>> states_;                     ///< by block input, of states on devices
+  std::vector<std::variant<kernel::Pixels, kernel::FramePicture>> pixels_;  ///< parallel to Sequence::pixels
   bool has_submitted_ = false, keeps_running_ = false, saves_states_ = false;
   bool is_shown_ = false;  ///< the regions are compiled so that they tell of their commands
   StateUndo undo_;

@@ -70,6 +70,18 @@ void Frame::show_commands(bool shows) {
   is_shown_ = shows;
 }
 
+size_t Frame::frame_room(size_t i) const {
+  size_t room = 0;
+  for (const plan::PixelInput& p : sequence_.pixels)
+    if (p.input == i) room = room == 0 ? p.frame_room : std::min(room, p.frame_room);
+  return room;
+}
+
+void Frame::set_frame(size_t i, const kernel::FramePicture& frame) {
+  for (size_t k = 0; k < pixels_.size(); k++)
+    if (sequence_.pixels[k].input == i) pixels_[k] = frame;
+}
+
 Status Frame::compile_regions() {
   submissions_.clear();
   for (size_t r = 0; r < sequence_.regions.size(); r++) MOKA_TRY(compile_region(r));
@@ -179,10 +191,15 @@ const std::byte* Frame::result_at(const plan::Slot& download) const {
 
 Status Frame::execute(const plan::Upload& step, StepData& data) {
   if (data.bytes == 0) return {};
-  if (data.pixels >= 0)
-    kernel::pack(pixels_[static_cast<size_t>(data.pixels)], upload_at(step.to));
-  else if (std::byte* to = upload_at(step.to); to != data.in[0].data)
-    std::memcpy(to, data.in[0].data, data.bytes);
+  if (data.pixels < 0) {
+    if (std::byte* to = upload_at(step.to); to != data.in[0].data) std::memcpy(to, data.in[0].data, data.bytes);
+    return {};
+  }
+  const auto& picture = pixels_[static_cast<size_t>(data.pixels)];
+  if (const auto* frame = std::get_if<kernel::FramePicture>(&picture))
+    kernel::pack_frame(*frame, upload_at(step.to));
+  else
+    kernel::pack(std::get<kernel::Pixels>(picture), upload_at(step.to));
   return {};
 }
 

@@ -6,6 +6,7 @@
 
 #include "kernel/fault.h"
 #include "plan/prepare.h"
+#include "runtime/bind_frame.h"
 
 namespace moka::runtime {
 
@@ -192,12 +193,21 @@ void Model::set_up_devices() {
   if (!devices_.empty()) DeviceSessions::shared().add(sessions_);
 }
 
-const Model::Setting& Model::setting(uint32_t without, bool observed) const {
+size_t Model::frame_bytes_for(uint32_t without, const PredictionRequest& request) const {
+  size_t most = 0;
+  for (const InputValue& value : request.inputs)
+    if (const auto* frame = std::get_if<FittedFrame>(&value)) most = std::max(most, frame_room_for(*frame));
+  for (size_t i = 0; most > 0 && i < devices_.size(); i++)
+    if ((without >> i & 1) == 0 && devices_[i]->takes_frames()) return most;
+  return 0;
+}
+
+const Model::Setting& Model::setting(uint32_t without, bool observed, size_t frame_bytes) const {
   // The plan for the host alone can always be observed, so it needs no second plan.
   if (without == all_devices()) observed = false;
-  if (without == 0 && !observed) return all_;
+  if (without == 0 && !observed && frame_bytes == 0) return all_;
   std::lock_guard lock(settings_mutex_);
-  const auto [it, is_new] = settings_.try_emplace(std::pair(without, observed));
+  const auto [it, is_new] = settings_.try_emplace(std::tuple(without, observed, frame_bytes));
   Setting& s = it->second;
   if (!is_new) return s;
   const auto is_out = [this, without](const kernel::Device* d) {
@@ -207,6 +217,7 @@ const Model::Setting& Model::setting(uint32_t without, bool observed) const {
   s.without = without;
   s.options = options_.plan;
   s.options.observed = observed;
+  s.options.frame_bytes = frame_bytes;
   std::erase_if(s.options.devices, is_out);
   if (const auto pinned = options_.plan.pinned_device)
     s.options.pinned_device = [pinned, is_out](const ir::Op& op) {
@@ -261,7 +272,7 @@ Result<std::shared_ptr<const plan::Plan>> Model::plan(const std::vector<ir::Type
   uint32_t without = lost_;
   std::vector<std::pair<uint32_t, Error>> failed;
   for (;;) {
-    auto plan = plan_for(setting(without, false), inputs);
+    auto plan = plan_for(setting(without, false, 0), inputs);
     if (plan.ok()) {
       // Weights that do not fit now do not fit later.
       for (const auto& [devices, error] : failed) give_up(devices, error);
@@ -347,7 +358,7 @@ Result<std::unique_ptr<Session>> Model::acquire_for(const Setting& setting, cons
 Result<std::unique_ptr<Session>> Model::acquire_without(uint32_t without, std::vector<std::string> faults,
                                                         const PredictionRequest& request) const {
   for (;;) {
-    auto session = acquire_for(setting(without, request.is_observed), request);
+    auto session = acquire_for(setting(without, request.is_observed, frame_bytes_for(without, request)), request);
     if (!session.ok()) {
       if (without == all_devices() || !is_fault(session.error())) return session;
       const uint32_t next = without_also(without, session.error());

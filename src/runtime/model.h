@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/processors.h"
@@ -100,7 +101,10 @@ class Model {
     plan::PlanOptions options;
     mutable plan::PlanCache plans;
   };
-  const Setting& setting(uint32_t without, bool observed) const;
+  /// `frame_bytes`: PlanOptions::frame_bytes.
+  const Setting& setting(uint32_t without, bool observed, size_t frame_bytes) const;
+  /// For the pictures of cameras of a request.
+  size_t frame_bytes_for(uint32_t without, const PredictionRequest& request) const;
   Result<std::shared_ptr<const plan::Plan>> plan_for(const Setting& setting, const std::vector<ir::Type>& inputs) const;
   Result<std::unique_ptr<Session>> acquire_for(const Setting& setting, const PredictionRequest& request) const;
   /// A session for the types of the function's inputs. Errors: also those of the request's stop.
@@ -159,8 +163,9 @@ class Model {
   std::vector<const kernel::Device*> devices_;  ///< with a memory of their own, in order of preference; 32 at most
   Setting all_;                                 ///< with all devices
   mutable std::mutex settings_mutex_;
-  mutable std::map<std::pair<uint32_t, bool>, Setting> settings_;  ///< others, made when they are first asked for
-  mutable std::atomic<uint32_t> lost_{0};                          ///< as Setting::without
+  mutable std::map<std::tuple<uint32_t, bool, size_t>, Setting>
+      settings_;                           ///< others, made when they are first asked for
+  mutable std::atomic<uint32_t> lost_{0};  ///< as Setting::without
   mutable std::mutex failure_mutex_;
   mutable std::string failure_;
   mutable SessionPool sessions_;

@@ -20,3 +20,7 @@ endif()
 add_test(NAME test_units_validation COMMAND ${name} --gtest_filter=Shaders.*)
 set_tests_properties(test_units_validation PROPERTIES
   ENVIRONMENT "MOKA_VULKAN_VALIDATION=1" FAIL_REGULAR_EXPRESSION "Validation (Error|Performance Warning)")
+# Pictures of cameras that the device converts, which a driver that computes on the processor does not do else.
+add_test(NAME test_units_frames COMMAND ${name} --gtest_filter=*FramesOnDevices.*)
+set_tests_properties(test_units_frames PROPERTIES
+  ENVIRONMENT "MOKA_VULKAN_FRAMES=1;MOKA_VULKAN_VALIDATION=1" FAIL_REGULAR_EXPRESSION "Validation (Error|Performance Warning)")

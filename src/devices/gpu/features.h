@@ -16,6 +16,7 @@ struct Features {
   bool byte_storage = false;  ///< buffers of bytes
   bool is_large = false;      ///< a GPU of its own memory, which runs many workgroups at a time
   bool local_memory = true;   ///< shared memory is a memory of its own, faster than buffers; kernels stage tiles there
+  bool takes_frames = false;  ///< unpacks pictures of cameras: it computes beside the processor
   uint32_t subgroup = 1;      ///< invocations
   bool lanes = false;         ///< subgroups have 8 to 64 invocations and can add their values
   bool whole_subgroups = false;      ///< a workgroup of as many invocations as a subgroup has is one

@@ -43,6 +43,7 @@ class GpuDevice : public kernel::Device {
   std::span<const kernel::KernelDef> kernels() const override;
   kernel::Match convert(ir::DType dtype, const ir::Shape& shape, kernel::Layout from, kernel::Layout to) const override;
   kernel::Match unpack(kernel::PlaneOrder order, const ir::Type& planes) const override;
+  bool takes_frames() const override { return is_there() && features().takes_frames; }
   bool applies(const ir::Epilogue& epilogue) const override;
   bool may_join(const kernel::KernelChoice& first, const kernel::KernelChoice& reader) const override;
 

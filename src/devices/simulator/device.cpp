@@ -8,6 +8,7 @@
 #include "devices/simulator/queue.h"
 #include "kernel/epilogue.h"
 #include "kernel/layout.h"
+#include "kernel/packed_frame.h"
 #include "kernel/pixels.h"
 
 namespace moka::devices::simulator {
@@ -152,13 +153,22 @@ class Simulator final : public Device {
     c.kernel = "simulator.unpack";
     c.record = [order, type](Recorder& recorder, const RecordArgs& args) -> Status {
       static_cast<SimulatedRecorder&>(recorder).work.push_back([=, in = args.in[0], out = args.out[0]]() -> Status {
-        kernel::unpack(packed(data_of(in), type.shape()), order, {type.dtype(), type.shape(), data_of(out)});
+        const ir::TensorView to{type.dtype(), type.shape(), data_of(out)};
+        if (!kernel::is_packed_frame(data_of(in))) {
+          kernel::unpack(packed(data_of(in), type.shape()), order, to);
+          return {};
+        }
+        const kernel::FramePicture picture = kernel::packed_frame(data_of(in));
+        pictures::Fitter fitter(picture.frame.width, picture.frame.height, picture.placement,
+                                order == PlaneOrder::gray ? 1 : 3);
+        kernel::unpack_frame(picture, fitter, order, to);
         return {};
       });
       return {};
     };
     return Match::yes(std::move(c));
   }
+  bool takes_frames() const override { return true; }
   bool applies(const ir::Epilogue& e) const override { return is_epilogue(e.op); }
 
  private:

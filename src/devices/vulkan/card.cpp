@@ -37,6 +37,7 @@ void overrule(Features& f) {
   if (is_set("MOKA_VULKAN_LOCAL")) f.local_memory = is("MOKA_VULKAN_LOCAL", "1");
   if (is_set("MOKA_VULKAN_LARGE")) f.is_large = is("MOKA_VULKAN_LARGE", "1");
   if (is("MOKA_VULKAN_LANES", "0")) f.lanes = false;
+  if (is_set("MOKA_VULKAN_FRAMES")) f.takes_frames = is("MOKA_VULKAN_FRAMES", "1");
   if (is("MOKA_VULKAN_TIMESTAMPS", "0")) f.timestamp_period = 0;
 }
 
@@ -114,6 +115,7 @@ Result<Card> read_card(const Api& api, VkPhysicalDevice handle) {
   f.vendor = p.properties.vendorID;
   std::copy_n(p.properties.pipelineCacheUUID, f.cache_uuid.size(), f.cache_uuid.begin());
   f.is_processor = is_processor(p.properties);
+  f.takes_frames = !f.is_processor;
   f.is_large = p.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
   f.half_storage = half.storageBuffer16BitAccess;
   f.half = small.shaderFloat16;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-// The planes of a packed picture (kernel/pixels.h): a header of 4 words, the first of which is the format, and rows.
+// The planes of a packed picture (kernel/pixels.h): a header of 4 words, the first of which is the format, and rows. Or
+// those of a packed frame of a camera (kernel/packed_frame.h): a header of 32 words, and planes of luma and chroma.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint kOrder = 0;  // gray, rgb, bgr
@@ -12,12 +13,20 @@ layout(push_constant) uniform P { uint x_at, y_at, count; };
 
 const uint kGray8 = 0u, kRgb8 = 1u, kBgra8 = 3u, kGrayFloat = 4u, kGrayHalf = 5u;
 
+const uint kFrame = 16u;  // nv12, nv12_full, i420, i420_full, p010, p010_full
+
+#include "frames.glsl"
+
 float byte_at(uint at) { return float(bitfieldExtract(x[x_at + 4u + at / 4u], int(at % 4u) * 8, 8)); }
 
 void main() {
   const uint i = index();
   if (i >= count) return;
   const uint format = x[x_at];
+  if (format >= kFrame) {
+    store_frame_pixel(i, format - kFrame);
+    return;
+  }
   vec3 c;
   if (format == kGray8) {
     c = vec3(byte_at(i));

@@ -93,7 +93,7 @@ test-release: $(RELEASE)/build.ninja
 PYTHONS ?= python3
 wheel: $(RELEASE)/build.ninja
 	@tools/setup --wheel
-	cmake --build $(RELEASE) -j $(JOBS) --target moka_cli moka_drawing moka_report
+	cmake --build $(RELEASE) -j $(JOBS) --target moka_cli moka_drawing moka_report moka_recording
 	@tools/wheel $(RELEASE) $(PYTHONS)
 
 ## Installs the wheel into an environment of its own and tests it there, with coremltools and without.

@@ -127,14 +127,25 @@ class HostBuffers {
   DescribedStep& to_;
 };
 
+/// What every kernel of the host tells.
+void tell_choice(const kernel::KernelChoice& c, kernel::Facts& facts) {
+  if (c.internally_parallel)
+    facts.add("division", "by the kernel");
+  else
+    facts.add("pieces for threads", c.tiles);
+  if (c.in_place >= 0) facts.add("may work in place", "yes");
+  if (c.scratch > 0) facts.add("scratch", c.scratch, " bytes");
+  if (c.thread_scratch > 0) facts.add("scratch of a thread", c.thread_scratch, " bytes");
+}
+
 void add_kernel(const plan::Plan& plan, const plan::KernelCall& call, CapturedCommand& to) {
   to.operations.push_back(operation_of(plan, call));
   for (const ir::Epilogue& e : call.op->epilogue) to.fused.push_back(e.origin);
   to.kernels.emplace_back(call.choice->kernel);
   if (to.note.empty()) to.note = call.choice->note;
-  if (!call.choice->facts) return;
   kernel::Facts facts;
-  call.choice->facts(facts);
+  if (call.choice->facts) call.choice->facts(facts);
+  if (call.device->memory() == nullptr) tell_choice(*call.choice, facts);
   for (kernel::Fact& f : facts.take()) to.facts.emplace_back(std::move(f.name), std::move(f.value));
 }
 

@@ -227,6 +227,65 @@ TEST_P(Captures, TellReportsTheDispatchesOfAnOperation) {
 INSTANTIATE_TEST_SUITE_P(Devices, Captures, ::testing::Values("cpu", "simulator", "vulkan"),
                          [](const auto& p) { return p.param; });
 
+/// The facts of the kernel that computes `operation` on the CPU, by name.
+std::map<std::string, std::string> facts_of(const Capture& capture, const std::string& operation,
+                                            const std::string& kernel) {
+  for (const CapturedCommand& c : capture.commands)
+    for (const CapturedOperation& o : c.operations)
+      if (o.name == operation) {
+        EXPECT_EQ(c.kernels, std::vector<std::string>{kernel});
+        return {c.facts.begin(), c.facts.end()};
+      }
+  ADD_FAILURE() << "no command computes " << operation;
+  return {};
+}
+
+TEST(CaptureFacts, SayHowKernelsOfTheCpuCompute) {
+  ProgramBuilder b;
+  const auto x = b.input("x", DataType::float32, {1, 32, 16, 16});
+  const auto weights = [&](const std::vector<int64_t>& shape, const char* name) {
+    return b.constant(random_array(shape, 1, 0.1f), "fp32", name);
+  };
+  const auto depthwise =
+      b.op("conv", {{"x", x}, {"weight", weights({32, 1, 3, 3}, "d")}, {"pad_type", "same"}, {"groups", 32}}, "depth");
+  const auto pointwise = b.op("conv", {{"x", depthwise}, {"weight", weights({48, 32, 1, 1}, "w")}}, "point");
+  const auto pooled = b.op("max_pool",
+                           {{"x", pointwise},
+                            {"kernel_sizes", std::vector<int32_t>{2, 2}},
+                            {"strides", std::vector<int32_t>{2, 2}},
+                            {"pad_type", "valid"}},
+                           "pool");
+  const auto rows = b.op("reshape", {{"x", pooled}, {"shape", std::vector<int32_t>{48, 64}}}, "rows");
+  const auto product = b.op("linear", {{"x", rows}, {"weight", weights({80, 64}, "v")}}, "product");
+  b.output(b.op("softmax", {{"x", product}, {"axis", -1}}, "p"));
+  ModelConfiguration settings = settings_of("cpu");
+  settings.threads = 1;
+  settings.pinned_kernels = {{"depth", "cpu.conv.depthwise"}, {"product", "cpu.linear.gemm"}};
+  const Model m = b.build(settings);
+  const Capture capture = m.capture({{"x", random_array({1, 32, 16, 16}, 3)}}, {1});
+  auto depth = facts_of(capture, "depth", "cpu.conv.depthwise");
+  EXPECT_EQ(depth["taps"], "3 x 3");
+  EXPECT_EQ(depth["bands of rows"], "1");
+  EXPECT_TRUE(depth.contains("pieces for threads"));
+  auto pool = facts_of(capture, "pool", "cpu.max_pool");
+  EXPECT_EQ(pool["taps"], "4");
+  auto gemm = facts_of(capture, "product", "cpu.linear.gemm");
+  EXPECT_EQ(gemm["rows x depth x columns"], "48 x 64 x 80");
+  auto softmax = facts_of(capture, "p", "cpu.softmax");
+  EXPECT_EQ(softmax["rows"], "48 of 80");
+  int packed = 0;
+  for (const CapturedCommand& c : capture.commands) {
+    EXPECT_TRUE(c.kind != "kernel" || c.threads == 1) << c.kind;
+    for (const CapturedBuffer& buffer : c.buffers)
+      if (buffer.role == "weights") {
+        packed++;
+        EXPECT_FALSE(buffer.form.empty());
+        EXPECT_GT(buffer.bytes, 0u);
+      }
+  }
+  EXPECT_EQ(packed, 3);
+}
+
 TEST(CaptureValues, AreSummed) {
   MultiArray a(DataType::float32, {5});
   const float numbers[] = {1, -3, NAN, INFINITY, 5};

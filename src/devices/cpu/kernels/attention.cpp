@@ -228,6 +228,13 @@ Match match_attention(const MatchCall& given) {
   c.internally_parallel = true;
   c.thread_scratch = static_cast<size_t>(a.at.end) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
+  c.facts = [=](kernel::Facts& facts) {
+    facts.add("heads", count)
+        .add("units of rows", parts, " of up to ", rows)
+        .add("keys at once", a.few ? a.h.keys : std::min(kKeys, a.h.keys))
+        .add("tile", a.few ? 1 : a.tile, " rows")
+        .add("scores", a.few ? "of a whole row" : "of one block, combined with the next");
+  };
   c.run = [=, threads = m.threads](const KernelArgs& args) -> Status {
     Attention with = a;
     with.query = args.in[iq].as<float>();

@@ -37,6 +37,9 @@ Match match_avg_pool_blocked(const MatchCall& given) {
   c.tiles = x[0] * groups * tiles.bands;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
+  c.facts = [=](kernel::Facts& facts) {
+    facts.add("channels at once", block).add("bands of rows", tiles.bands).add("taps", w.taps());
+  };
   c.run = [=, inside = *exclude, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     vector::Average::Call call;
     set_lines(call, w, block, inside);

@@ -141,6 +141,15 @@ std::string why_slower(const DenseBlocking& p) {
   return {};
 }
 
+void tell(const DenseBlocking& p, kernel::Facts& facts) {
+  facts.add("vector", vector::dense().lanes, " output channels")
+      .add("panel", std::min(2 * vector::dense().lanes, p.width(0)), " output channels")
+      .add("panels", p.panels())
+      .add("chunks of pixels", p.images * p.chunks, " of up to ", p.most_pixels())
+      .add("parts of panels", p.parts)
+      .add("input channels at once", std::min(p.in, p.deep * vector::dense().block));
+}
+
 Match match_dense(const MatchCall& given) {
   if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(given.call);
@@ -168,6 +177,7 @@ Match match_dense(const MatchCall& given) {
   c.cost = cost_of(m, flops, traffic(m));
   run.weights = weights_of(c, m, p);
   c.thread_scratch = static_cast<size_t>(p.table() + run.weights->room(p.weights_at_once()) * 4);
+  c.facts = [p](kernel::Facts& facts) { tell(p, facts); };
   c.run = [run = std::move(run)](const KernelArgs& args) -> Status {
     run(args);
     return {};

@@ -156,6 +156,14 @@ Status DepthwiseRun::operator()(const KernelArgs& args) const {
   return {};
 }
 
+void tell(const DepthwiseBlocking& p, kernel::Facts& facts) {
+  facts.add("block", depthwise().block, " channels")
+      .add("taps", p.down.taps, " x ", p.across.taps)
+      .add("blocks", p.images * p.groups)
+      .add("bands of rows", p.tiles.bands);
+  if (p.mixed > 1) facts.add("input channels of a result", p.mixed);
+}
+
 Match match_depthwise(const MatchCall& given) {
   if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(given.call);
@@ -198,6 +206,7 @@ Match match_depthwise(const MatchCall& given) {
     packed->odd = odd_taps(p, packed->data());
     return {};
   };
+  c.facts = [p](kernel::Facts& facts) { tell(p, facts); };
   c.run = [run = DepthwiseRun{std::move(sum), p, y, moves_zero, packed}](const KernelArgs& args) { return run(args); };
   return Match::yes(std::move(c));
 }

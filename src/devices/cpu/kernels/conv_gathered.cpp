@@ -271,6 +271,15 @@ struct GatheredRun : FusedSum {
   }
 };
 
+void tell(const GatherBlocking& p, kernel::Facts& facts) {
+  facts.add("panel", p.width(0), " output channels")
+      .add("panels", p.panels())
+      .add("taps", p.taps())
+      .add("chunks of pixels", p.chunks, " of up to ", p.most_pixels())
+      .add("parts of panels", p.parts)
+      .add("lines", "copied, ", p.line(), " numbers of a block of ", p.block(), " channels");
+}
+
 Match match_gathered(const MatchCall& given) {
   if (isa() == Isa::base && !given.asked) return Match::no("vectors of four floats");
   if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
@@ -300,6 +309,7 @@ Match match_gathered(const MatchCall& given) {
   run.weights =
       packed_before(c, m, weight, cat("lines of taps, ", p.w.groups, " groups, ", pointwise().lanes, " ", p.block()),
                     p.w.groups * p.panel_floats(), [p](const float* value, float* to) { pack_weights(p, value, to); });
+  c.facts = [p](kernel::Facts& facts) { tell(p, facts); };
   c.run = std::move(run);
   return Match::yes(std::move(c));
 }

@@ -140,6 +140,13 @@ void compute_row(const GroupBlocking& p, const float* lines, const float* panels
   each_place([&](const float* sum, int64_t at, int64_t n) { copy_lanes(sum, image + at, n); });
 }
 
+void tell(const GroupBlocking& p, kernel::Facts& facts) {
+  facts.add("groups of a unit", p.unit_groups, " of ", p.w.groups)
+      .add("channels of a group", p.in, " in, ", p.out, " out")
+      .add("panel", p.gemm->panel, " output channels")
+      .add("bands of rows", p.bands);
+}
+
 Match match_groups(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(m.call);
@@ -174,6 +181,7 @@ Match match_groups(const MatchCall& m) {
       c, m, weight, cat("lines of ", w.groups, " groups, panels of ", p.gemm->panel, " in ", p.gemm->lanes),
       w.groups * w.kernel[0] * p.panel_floats(), [p](const float* value, float* to) { pack_weights(p, value, to); });
   const int64_t in_image = storage_count(x, blocked()) / p.images, out_image = storage_count(y, blocked()) / p.images;
+  c.facts = [p](kernel::Facts& facts) { tell(p, facts); };
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const Window& w = p.w;
     float* const lines = args.own<float>();

@@ -107,6 +107,13 @@ NarrowBlocking narrow_blocking_of(const Window& w, int64_t images, int64_t in, i
   return p;
 }
 
+void tell(const NarrowBlocking& p, kernel::Facts& facts) {
+  facts.add("vector", narrow().lanes, " pixels")
+      .add("output channels at once", std::min(p.out, narrow().most))
+      .add("bands of rows", p.bands)
+      .add("line", p.line, " numbers with padding");
+}
+
 Match match_narrow(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(m.call);
@@ -135,6 +142,7 @@ Match match_narrow(const MatchCall& m) {
   c.cost = cost_of(m, 2 * *work, traffic(m));
   const auto weights = packed_before(c, m, weight, cat("narrow in ", w.groups), w.groups * p.out * p.in * p.w.taps(),
                                      [p](const float* value, float* to) { pack_weights(p, value, to); });
+  c.facts = [p](kernel::Facts& facts) { tell(p, facts); };
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float* packed = weights->data();
     const float *from = args.in[in].as<float>(), *biases = data_of(args, bias), *added = data_of(args, addend);

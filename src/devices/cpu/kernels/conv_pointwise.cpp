@@ -220,6 +220,15 @@ void read_panel(const PointwiseBlocking& p, const PackedWeights& weights, bool i
   }
 }
 
+void tell(const PointwiseBlocking& p, kernel::Facts& facts) {
+  facts.add("vector", pointwise().lanes, " output channels")
+      .add("tile", p.width(0), " output channels x ", pointwise().pixels, " pixels")
+      .add("panels", p.panels())
+      .add("chunks of pixels", p.chunks, " of each image")
+      .add("parts of panels", p.parts);
+  if (p.twice()) facts.add("last panel", "two pixels share a vector");
+}
+
 Match match_pointwise(const MatchCall& given) {
   if (std::string why = refusal_of(given); !why.empty()) return Match::no(std::move(why));
   const ir::Shape &x = given.call.shape("x"), y = given.outputs[0].shape();
@@ -235,6 +244,7 @@ Match match_pointwise(const MatchCall& given) {
   c.tiles = p.images * p.chunks * p.parts;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
+  c.facts = [p](kernel::Facts& facts) { tell(p, facts); };
   const auto weights = packed_weights(c, m, p, m.call.arg_index("weight"));
   c.run = [=](const KernelArgs& args) -> Status {
     const int64_t block = pointwise().block, plane = p.pixels * block;

@@ -239,6 +239,14 @@ struct RowsRun {
   }
 };
 
+void tell(const RowBlocking& p, kernel::Facts& facts) {
+  facts.add("vector", lines().lanes, " pixels")
+      .add("tile", "up to ", lines().rows, " output channels x ", lines().pixels, " pixels")
+      .add("chunks of pixels", p.chunks, " of each image")
+      .add("parts of output channels", p.parts)
+      .add("runs of input channels", p.runs);
+}
+
 Match match_conv_rows(const MatchCall& given) {
   if (isa() == Isa::base && !given.asked) return Match::no("vectors of four floats");
   if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
@@ -268,6 +276,7 @@ Match match_conv_rows(const MatchCall& given) {
       packed_before(c, m, m.call.arg_index("weight"), cat("rows, ", p.w.groups, " groups, ", lines().rows, " ", p.runs),
                     p.w.groups * p.group_weights() + vector::Lines::kSlack,
                     [p](const float* value, float* to) { pack_weights(p, value, to); });
+  c.facts = [p](kernel::Facts& facts) { tell(p, facts); };
   c.run = std::move(run);
   return Match::yes(std::move(c));
 }

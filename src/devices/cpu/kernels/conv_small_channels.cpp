@@ -187,6 +187,13 @@ Status SmallChannelsRun::operator()(const KernelArgs& args) const {
   return {};
 }
 
+void tell(const SmallChannelsBlocking& p, kernel::Facts& facts) {
+  facts.add("panel", p.width(0), " output channels")
+      .add("taps of all channels", p.taps())
+      .add("bands of rows", p.bands)
+      .add("lines", p.direct() ? "read in place" : "copied with their padding");
+}
+
 Match match_small_channels(const MatchCall& given) {
   if (std::string why = require_fp32(given, {"x", "weight", "bias"}); !why.empty()) return Match::no(why);
   auto window = ops::conv_window(given.call);
@@ -218,6 +225,7 @@ Match match_small_channels(const MatchCall& given) {
   const auto weights =
       packed_before(c, m, weight, cat("small channels of ", small_channels().lanes, " ", small_channels().block),
                     p.columns() * p.taps(), [p](const float* value, float* to) { pack_weights(p, value, to); });
+  c.facts = [p](kernel::Facts& facts) { tell(p, facts); };
   c.run = [run = SmallChannelsRun{std::move(sum), p, y, weights}](const KernelArgs& args) { return run(args); };
   return Match::yes(std::move(c));
 }

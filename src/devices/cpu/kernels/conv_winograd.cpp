@@ -208,6 +208,18 @@ class WinogradRun {
   int64_t transformed_ = -1;  ///< the chunk whose tiles are in v_; -1: none
 };
 
+void tell(const WinogradBlocking& p, kernel::Facts& facts) {
+  facts.add("tile of results", p.f->down.out, " x ", p.f->across.out)
+      .add("products for a tile", p.f->points(), " for each pair of channels, instead of ",
+           p.pixels() * p.f->down.taps * p.f->across.taps)
+      .add("tiles", p.tiles, ", ", p.down, " x ", p.across, " of a slice")
+      .add("chunks of tiles", p.chunks, " of up to ", p.chunk)
+      .add("panel", p.panel(), " output channels")
+      .add("parts of panels", p.parts)
+      .add("input channels at once", p.at_once);
+  if (p.is_compressed) facts.add("weights", "transformed again for each chunk");
+}
+
 KernelChoice choice_of(const MatchCall& m, Winograd conv) {
   const WinogradBlocking& p = conv.p;
   const WinogradWeights& weights = *conv.weights;
@@ -230,6 +242,7 @@ KernelChoice choice_of(const MatchCall& m, Winograd conv) {
   c.prepare = [weights = conv.weights, key = cat("winograd ", tile, " by ", p.f->down.taps, " x ", p.f->across.taps,
                                                  " at every ", p.f->across.stride, ", of ", p.panel(), " ", p.block())](
                   kernel::PrepareContext& context) -> Status { return weights->prepare(context, key); };
+  c.facts = [p](kernel::Facts& facts) { tell(p, facts); };
   c.run = [conv = std::move(conv)](const KernelArgs& args) -> Status {
     WinogradRun run(conv, args);
     for (int64_t t = args.begin; t < args.end; t++) run.compute(t);

@@ -10,6 +10,10 @@ namespace {
 using vector::Binary;
 using vector::loops;
 
+void tell(const Chunks& chunks, kernel::Facts& facts) {
+  facts.add("chunks", chunks.tiles(), " of up to ", chunks.first(1), " numbers");
+}
+
 Match match_unary(const MatchCall& m) {
   if (std::string why = require_fp32(m, {"x"}); !why.empty()) return Match::no(why);
   const auto f = activation_of(m.call);
@@ -26,6 +30,7 @@ Match match_unary(const MatchCall& m) {
   c.tiles = chunks.tiles();
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, 0, traffic(m));
+  c.facts = [=](kernel::Facts& facts) { tell(chunks, facts); };
   c.run = [=, f = *f, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t first = chunks.first(t), n = chunks.first(t + 1) - first;
@@ -211,6 +216,10 @@ Match binary_choice(const MatchCall& m, std::string_view kernel, std::string_vie
   c.epilogues = compares ? 0 : m.epilogue.size();
   c.cost = cost_of(m, 0, traffic(m));
   const Gate gate = compares ? Gate{} : gate_of(m, a, b, layout);
+  c.facts = [=](kernel::Facts& facts) {
+    tell(chunks, facts);
+    if (gate.operand >= 0) facts.add("gate", gate.per_pixel ? "a number for each pixel" : "a number for each channel");
+  };
   c.run = [=, walk = p.walk, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float *v = args.in[x].as<float>(), *w = args.in[y].as<float>();
     auto* to = args.out[0].as<std::byte>();
@@ -281,6 +290,7 @@ Match match_select(const MatchCall& m) {
   c.kernel = "cpu.select";
   c.tiles = chunks.tiles();
   c.cost = cost_of(m, 0, traffic(m));
+  c.facts = [=](kernel::Facts& facts) { tell(chunks, facts); };
   c.run = [=, walk = Broadcast::of(out, shapes)](const KernelArgs& args) -> Status {
     const auto* cond = args.in[k].as<uint8_t>();
     const float *v = args.in[a].as<float>(), *w = args.in[b].as<float>();

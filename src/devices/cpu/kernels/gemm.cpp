@@ -43,6 +43,12 @@ Match match(const MatchCall& given, std::string_view name) {
   c.tiles = blocks * chunks;
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, flops, traffic(m));
+  c.facts = [=, &g](kernel::Facts& facts) {
+    facts.add("rows x depth x columns", rows, " x ", depth, " x ", made)
+        .add("tile", g.rows, " rows x ", g.panel, " columns")
+        .add("blocks", blocks, " of rows, ", chunks, " of up to ", chunk, " columns")
+        .add("depth at once", std::min(g.depth, depth));
+  };
   const auto packed = packed_panels(c, m, *product, panels);
   c.thread_scratch = static_cast<size_t>(packed->scratch_floats()) * sizeof(float);
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {

@@ -216,6 +216,12 @@ Match match_strassen(const MatchCall& given, std::string_view name) {
   c.scratch = own ? 0 : static_cast<size_t>(blocking.of_rows()) * sizeof(float);
   c.thread_scratch = static_cast<size_t>(of_thread + (own ? blocking.of_rows() : 0)) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
+  c.facts = [blocking](kernel::Facts& facts) {
+    facts.add("products", "7 of 8 quarters")
+        .add("blocks of rows", blocking.blocks, " of up to ", kHalvedRows)
+        .add("parts of the depth", blocking.parts, " of up to ", kHalvedDepth)
+        .add("pairs of panels", blocking.pairs());
+  };
   c.run = [=, threads = m.threads, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const auto scratch_of = [&](int thread) { return reinterpret_cast<float*>(args.own(thread)); };
     Block blocks[kernel::kMostThreads];

@@ -45,6 +45,11 @@ Match gemv(const MatchCall& given, std::string_view x, std::string_view weight, 
   c.in_prepare_only.resize(m.call.all_args().size());
   c.in_prepare_only[static_cast<size_t>(m.call.arg_index(weight))] = true;
   c.prepare = [rows](kernel::PrepareContext& context) { return rows->prepare(context, true); };
+  c.facts = [=, threads = m.threads](kernel::Facts& facts) {
+    facts.add("rows x depth x columns", count, " x ", depth, " x ", made)
+        .add("block", kBlock, " columns")
+        .add("parts of columns", threads > 1 ? threads * 4 : 1);
+  };
   c.run = [=, threads = m.threads, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const vector::RowLoops& loops = vector::row_loops();
     const vector::Rows& w = rows->rows();

@@ -137,6 +137,11 @@ Match match(const MatchCall& given, Product p, std::string_view px, std::string_
   c.epilogues = m.epilogue.size();
   c.thread_scratch = static_cast<size_t>(thread_floats) * sizeof(float);
   c.cost = cost_of(m, flops, traffic(m));
+  c.facts = [p](kernel::Facts& facts) {
+    facts.add("matrices", p.count())
+        .add("blocks", p.parts, " of rows, ", p.chunks(), " of up to ", kMatmulColumns, " columns")
+        .add("packing", p.is_few() ? "none, few rows" : "the right side, in each prediction");
+  };
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     float* const panels = args.own<float>();
     float* const rows = panels + p.panel_floats();

@@ -38,6 +38,9 @@ Match match_max_pool(const MatchCall& m) {
   c.thread_scratch = flat ? 0 : static_cast<size_t>(row) * sizeof(float);
   c.epilogues = m.epilogue.size();
   c.cost = cost_of(m, static_cast<double>(out.count()) * static_cast<double>(w.taps()), traffic(m));
+  c.facts = [=](kernel::Facts& facts) {
+    facts.add("channels at once", lanes).add("bands of rows", tiles.bands).add("taps", w.taps());
+  };
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     float* best = args.own<float>();
     for (int64_t t = args.begin; t < args.end; t++) {

@@ -54,6 +54,10 @@ Match match_layer_norm(const MatchCall& m) {
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int gamma = m.call.arg_index("gamma"), beta = m.call.arg_index("beta");
   KernelChoice c = norm_of(m, "cpu.layer_norm", x.count() / n);
+  c.facts = [n, rows = c.tiles](kernel::Facts& facts) {
+    facts.add("rows", rows, " of ", n)
+        .add("rows at once", n <= vector::kStandardized ? std::max<int64_t>(1, vector::kStandardized / n) : 1);
+  };
   c.run = [=, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float *g = data_of(args, gamma), *b = data_of(args, beta);
     const int64_t most = n <= vector::kStandardized ? std::max<int64_t>(1, vector::kStandardized / n) : 1;
@@ -81,6 +85,9 @@ KernelChoice blocked_norm(const MatchCall& m, std::string_view kernel, Layout la
   KernelChoice c = norm_of(m, kernel, norm.tiles());
   c.in = in_layouts(m, "x", layout);
   c.out = {layout};
+  c.facts = [=](kernel::Facts& facts) {
+    facts.add("groups of channels", groups).add("channels at once", static_cast<int>(layout.block));
+  };
   c.run = [=, shape = x, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     float* y = args.out[0].as<float>();
     for (int64_t t = args.begin; t < args.end; t++) {
@@ -105,6 +112,7 @@ Match match_groups(const MatchCall& m, std::string_view kernel, int64_t groups) 
   const auto in = static_cast<size_t>(m.call.arg_index("x"));
   const int gamma = m.call.arg_index("gamma"), beta = m.call.arg_index("beta");
   KernelChoice c = norm_of(m, kernel, x[0] * groups);
+  c.facts = [=](kernel::Facts& facts) { facts.add("groups", groups, " of ", n, " numbers"); };
   c.run = [=, e = *epsilon, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float *g = data_of(args, gamma), *b = data_of(args, beta);
     for (int64_t t = args.begin; t < args.end; t++) {
@@ -210,6 +218,7 @@ Match match_batch_norm(const MatchCall& m) {
     }
     return {};
   };
+  c.facts = [=](kernel::Facts& facts) { facts.add("channels at once", block).add("blocks of channels", groups); };
   c.run = [=, after = activations_of(m.epilogue)](const KernelArgs& args) -> Status {
     const float *scale = prepared->scale.data(), *shift = prepared->shift.data();
     const int64_t run = pixels * block;

@@ -56,6 +56,7 @@ Match match_softmax(const MatchCall& m) {
   c.cost = cost_of(m, 10.0 * static_cast<double>(x.count()), traffic(m));
   if (inner == 1) {
     c.tiles = outer;
+    c.facts = [=](kernel::Facts& facts) { facts.add("rows", outer, " of ", n); };
     c.run = [=](const KernelArgs& args) -> Status {
       for (int64_t t = args.begin; t < args.end; t++) {
         const float* row = args.in[in].as<float>() + t * n;
@@ -77,6 +78,9 @@ Match match_softmax(const MatchCall& m) {
   }
   const int64_t parts = (inner + kSoftmaxColumns - 1) / kSoftmaxColumns;
   c.tiles = outer * parts;
+  c.facts = [=](kernel::Facts& facts) {
+    facts.add("columns at once", std::min(kSoftmaxColumns, inner), " of ", inner).add("rows of a column", n);
+  };
   c.run = [=](const KernelArgs& args) -> Status {
     for (int64_t t = args.begin; t < args.end; t++) {
       const int64_t first = t % parts * kSoftmaxColumns, columns = std::min(kSoftmaxColumns, inner - first),

@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
 .PHONY: all setup demo test test-all test-models test-asan test-tsan test-release test-random fuzz-smoke check release-check wheel test-python test-onnx-export test-training test-clients test-swift test-view pictures soak install golden docs abi check-ops \
-        conformance conformance-full conformance-ci conformance-docs bench bench-choices bench-compile bench-compress bench-exported bench-functions bench-layers bench-loads bench-tables bench-tracing bench-training bench-update bench-compare bench-docs bench-accuracy bench-vulkan bench-gpu \
+        conformance conformance-full conformance-ci conformance-docs bench bench-camera bench-choices bench-compile bench-compress bench-exported bench-functions bench-layers bench-loads bench-tables bench-tracing bench-training bench-update bench-compare bench-docs bench-accuracy bench-vulkan bench-gpu \
         bench-kernels clean
 
 all: $(BUILD)/build.ninja
@@ -261,6 +261,12 @@ bench-tracing: test-python
 
 ## Steps of training beside PyTorch, eager and compiled: times and memory. BENCH_TRAINING_FLAGS are options of
 ## bench/training/run.py, for example "--only cnn --quick" or "--only cnn --kernels".
+bench-camera: wheel
+	@[ -x $(BUILD)/bench/camera-venv/bin/python ] || python3 -m venv $(BUILD)/bench/camera-venv
+	@$(BUILD)/bench/camera-venv/bin/pip install -q -r bench/camera/requirements.txt
+	@$(BUILD)/bench/camera-venv/bin/pip install -q --force-reinstall --no-deps "$$(tools/newest-wheel)"
+	$(BUILD)/bench/camera-venv/bin/python bench/camera/run.py $(if $(BENCH_CAMERA_FLAGS),$(BENCH_CAMERA_FLAGS),--page docs/performance/camera.md)
+
 bench-training: $(RELEASE)/build.ninja
 	cmake --build $(RELEASE) -j $(JOBS) --target moka_bench_training
 	@bench/setup --no-wheel --peers ""

@@ -24,11 +24,14 @@ BOTTLENECKS = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 9
 SMALL = 200
 
 
-def mobilenet_v2():
-    """MobileNetV2 with random weights; batch norms are folded into the convolutions."""
+def mobilenet_v2(picture=False):
+    """MobileNetV2 with random weights; batch norms are folded into the convolutions. picture: the input is an image, which is
+    scaled to -1 to 1."""
     rng = np.random.default_rng(1)
     program = build.Program("ios16")
-    value, channels = program.input("image", build.array((1, 3, 224, 224))), 3
+    value, channels = program.input("image", build.image(224, 224) if picture else build.array((1, 3, 224, 224))), 3
+    if picture:
+        value = program.add(x=program.mul(x=value, y=np.float32(1 / 127.5), name="scaled"), y=np.float32(-1), name="shifted")
 
     def conv(x, inputs, outputs, size, stride=1, groups=1, bounded=True):
         weight = (rng.standard_normal((outputs, inputs // groups, size, size)) * (2 / (inputs // groups * size * size)) ** 0.5)

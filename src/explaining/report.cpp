@@ -39,11 +39,35 @@ class RefusedPins {
   std::map<const kernel::Device*, Refused> by_device_;
 };
 
+/// Batch norms that a device computes in dispatches of their own, with the reason that its kernel notes.
+class OwnDispatches {
+ public:
+  void add(const plan::KernelCall& s) {
+    if (s.op->type_name() == "batch_norm" && s.choice->note.starts_with("a dispatch"))
+      found_[{s.device->name(), s.choice->note}].push_back(s.op->name);
+  }
+  void add_to(std::vector<PassRemark>& to) const {
+    constexpr size_t kMostNames = 8;
+    for (const auto& [where, names] : found_) {
+      std::string list;
+      for (size_t i = 0; i < std::min(names.size(), kMostNames); i++) list += cat(i > 0 ? ", " : "", names[i]);
+      if (names.size() > kMostNames) list += cat(" and ", names.size() - kMostNames, " more");
+      to.push_back({"batch norms", cat(list, " on ", where.first, ": ", where.second)});
+    }
+  }
+
+ private:
+  std::map<std::pair<std::string_view, std::string>, std::vector<std::string>> found_;
+};
+
 class Reporter {
  public:
   Reporter(ComputePlan& out, const plan::PlanOptions& options, const StepTimes* times)
       : out_(out), options_(options), times_(times) {}
-  ~Reporter() { refused_.add_to(out_.remarks); }
+  ~Reporter() {
+    refused_.add_to(out_.remarks);
+    own_dispatches_.add_to(out_.remarks);
+  }
 
   void add(const plan::Plan& plan, int depth) {
     out_.arena_bytes += plan.memory.arena_bytes;
@@ -217,6 +241,7 @@ class Reporter {
   static void describe(const Of&, const plan::Wait&, PlannedOperation& p) { p.type = "wait"; }
 
   void describe_kernel(const plan::KernelCall& step, PlannedOperation& p) {
+    own_dispatches_.add(step);
     p.device = step.device->name();
     p.kernel = step.choice->kernel;
     for (const ir::Epilogue& e : step.op->epilogue) p.fused.push_back(e.origin);
@@ -264,6 +289,7 @@ class Reporter {
   ComputePlan& out_;
   const plan::PlanOptions& options_;
   const StepTimes* times_;
+  OwnDispatches own_dispatches_;
   RefusedPins refused_;
   bool decided_ = false;
 };

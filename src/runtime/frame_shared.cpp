@@ -40,6 +40,9 @@ class CrossingPlaces {
     const int at = sequence_.region(step.to.region).uploads[step.to.index];
     std::vector<std::pair<int, size_t>> found;
     if (!may_move(at, step.to.region) || root(at) != at) return found;
+    // The host may read a result long after the region has run, when it has given the memory of the upload away.
+    for (int i : sequence_.region(step.to.region).downloads)
+      if (root(i) == at && is_view(i, at)) return found;
     for (size_t i = 0; i < sequence_.places.size(); i++)
       if (const int p = static_cast<int>(i); root(p) == at && is_view(p, at)) found.emplace_back(p, place(p).delta);
     return found;
@@ -50,7 +53,7 @@ class CrossingPlaces {
     const plan::Region& region = sequence_.region(step.from.region);
     const int at = region.downloads[step.from.index], whole = root(at);
     std::vector<std::pair<int, size_t>> found;
-    if (!may_move(at, step.from.region) ||
+    if (!may_move(at, step.from.region) || is_read_twice(step.from) ||
         std::count_if(region.downloads.begin(), region.downloads.end(), [&](int i) { return root(i) == whole; }) > 1)
       return found;
     const bool is_upload = std::find(region.uploads.begin(), region.uploads.end(), whole) != region.uploads.end();
@@ -67,6 +70,16 @@ class CrossingPlaces {
  private:
   const Place& place(int i) const { return sequence_.place(i); }
   int root(int i) const { return place(i).root; }
+
+  /// Whether several steps read the result, of which one may come when the memory of the first is given away.
+  bool is_read_twice(const plan::Slot& slot) const {
+    return std::count_if(sequence_.steps.begin(), sequence_.steps.end(), [&](const plan::Step& step) {
+             const plan::Slot* from = nullptr;
+             if (const auto* down = std::get_if<plan::Download>(&step)) from = &down->from;
+             if (const auto* over = std::get_if<plan::Transfer>(&step)) from = &over->from;
+             return from != nullptr && from->region == slot.region && from->index == slot.index;
+           }) > 1;
+  }
 
   /// Whether the storage is the region's alone.
   bool may_move(int at, int region) const {

@@ -17,9 +17,9 @@ std::string remarks_of(bool is_read_twice) {
   const auto active = b.op("relu", {{"x", conv}});
   const auto numbers = [](float v) { return MultiArray::of(std::vector(16, v), {16}); };
   const auto norm = b.op("batch_norm", {{"x", active}, {"mean", numbers(0.5f)}, {"variance", numbers(2)}}, "the_norm");
-  b.output(b.op("max_pool", {{"x", norm}, {"kernel_sizes", std::vector<int64_t>{2, 2}}, {"pad_type", "valid"}}), "y");
+  b.output(b.op("max_pool", {{"x", norm}, {"kernel_sizes", std::vector<int32_t>{2, 2}}, {"pad_type", "valid"}}), "y");
   if (is_read_twice)
-    b.output(b.op("avg_pool", {{"x", active}, {"kernel_sizes", std::vector<int64_t>{2, 2}}, {"pad_type", "valid"}}),
+    b.output(b.op("avg_pool", {{"x", active}, {"kernel_sizes", std::vector<int32_t>{2, 2}}, {"pad_type", "valid"}}),
              "z");
   ModelConfiguration c;
   c.rates = "off";

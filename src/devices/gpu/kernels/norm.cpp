@@ -147,6 +147,36 @@ struct NormConstants {
   }
 };
 
+/// Whether an operation becomes part of a chain with neighbors.
+bool is_chained(const ir::Op& op) {
+  return op.has_trait(ir::Trait::elementwise) && op.output_count() == 1 && op.output()->type.is_tensor() &&
+         ir::is_float(op.output()->type.dtype());
+}
+
+/// Why the norm is a dispatch of its own; "": another one applies it, as a rule. Where memory lies may prevent that.
+std::string why_own_dispatch(const MatchCall& m, bool is_known) {
+  const ir::Op* op = m.call.op;
+  if (op == nullptr) return {};
+  if (float_element(m) != Element::f32) return "a dispatch of its own: its results are float16";
+  if (!is_known) return "a dispatch of its own: its numbers are not constant";
+  const ir::Value* y = op->output();
+  if (y->users().size() == 1 && is_chained(*y->users()[0])) return {};
+  const ir::Value* x = op->input("x");
+  while (x->producer() != nullptr && x->producer()->has_trait(ir::Trait::alias) && x->users().size() == 1)
+    x = x->producer()->input(x->producer()->version().params[0].name);
+  if (x->producer() == nullptr) return "a dispatch of its own: its input is the model's";
+  if (x->users().size() != 1) return "a dispatch of its own: others read its input, too";
+  const ir::Op& before = *x->producer();
+  if (is_chained(before) || (before.type_name() == "batch_norm")) return {};
+  if (before.type_name() != "conv" && before.type_name() != "conv_transpose")
+    return cat("a dispatch of its own: its input is of ", before.type_name());
+  if (!m.epilogue.empty()) return "a dispatch of its own: it has functions";
+  const ir::Op* weights = before.input("weight")->producer();
+  if (weights != nullptr && weights->type_name().starts_with("constexpr"))
+    return "a dispatch of its own: the weights before it are compressed";
+  return {};
+}
+
 /// The norm as a factor and an addend for each channel, which other dispatches can apply.
 void describe_norm(CommandRecorder& recorder, const Norm& norm, const ir::Shape& shape, const After& after) {
   Chain chain;
@@ -170,10 +200,12 @@ Match match_batch_norm(const MatchCall& m) {
   if (!epsilon.ok()) return Match::no("an epsilon that is not constant");
   Match match = by_channels(m, "batch_norm", CHANNELS_BATCH_NORM, "mean", "variance", "gamma", "beta",
                             static_cast<float>(*epsilon));
-  bool is_known = match.choice != nullptr && float_element(m) == Element::f32;
+  bool is_known = true;
   for (const char* p : {"mean", "variance", "gamma", "beta"}) is_known &= !m.call.has(p) || m.is_constant(p);
-  if (!is_known) return match;
+  if (match.choice == nullptr) return match;
   KernelChoice& c = *match.choice;
+  c.note = why_own_dispatch(m, is_known);
+  if (!is_known || float_element(m) != Element::f32) return match;
   const ir::Shape& shape = m.call.shape("x");
   const auto index = [&](std::string_view p) { return m.call.arg_index(p); };
   const NormConstants constants{{index("mean"), index("variance"), index("gamma"), index("beta")}, shape[1], *epsilon};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 
@@ -12,6 +13,7 @@
 #include "command.h"
 #include "moka/recording.h"
 #include "print.h"
+#include "report_on.h"
 #include "text.h"
 #include "usage_error.h"
 
@@ -24,6 +26,9 @@ struct ReportArguments {
   double seconds = 2, tolerance = 0.05;
   std::string before, page, saved, filter;
   bool all = false, json = false;
+  std::vector<std::string> hosts;
+  std::string ssh;
+  bool only_hosts = false;
 };
 
 /// "x=1x3x8" as a name and sizes.
@@ -72,6 +77,42 @@ std::vector<ReportSetting> settings_of(const ReportArguments& options) {
   return report_settings(base, choices);
 }
 
+/// What is measured on the hosts of --on. Rates in a file are those of this machine.
+ReportOn far_report(const ReportArguments& options) {
+  const InputOptions& input = options.model.input;
+  ReportOn on{options.hosts, options.ssh, options.model.load.path, input.inputs, {}};
+  const auto add = [&](const char* name, const std::string& value) {
+    on.options.insert(on.options.end(), {name, value});
+  };
+  const auto lists = {std::pair{"--units", &options.units}, {"--threads", &options.threads},
+                      {"--precision", &options.precisions}, {"--function", &options.functions},
+                      {"--batch", &options.batches},        {"--shape", &options.shapes}};
+  for (const auto& [name, values] : lists)
+    for (const std::string& value : *values) add(name, value);
+  if (!options.model.load.device.empty()) add("--device", options.model.load.device);
+  if (options.model.load.rates == "off") add("--rates", "off");
+  add("--seconds", fmt::format("{}", options.seconds));
+  add("--fit", input.fit);
+  if (!input.frame.empty()) add("--frame", input.frame);
+  if (input.rate != 0) add("--rate", std::to_string(input.rate));
+  if (input.pad) on.options.emplace_back("--pad");
+  add("--seed", std::to_string(input.seed));
+  return on;
+}
+
+/// Adds the settings of each host.
+void measure_on_hosts(const ReportArguments& options, Report& report) {
+  const ReportOn on = far_report(options);
+  for (const std::string& host : options.hosts) {
+    Report there = report_on(host, on);
+    if (options.only_hosts && options.hosts.size() == 1 && there.processors != 0) {
+      report.processors = there.processors;
+      report.compilation = there.compilation;
+    }
+    std::move(there.settings.begin(), there.settings.end(), std::back_inserter(report.settings));
+  }
+}
+
 /// Every setting in a process of its own. Settings with the same number of threads share the machine's rates.
 Report measure(const ReportArguments& options) {
   const std::string& path = options.model.load.path;
@@ -79,6 +120,10 @@ Report measure(const ReportArguments& options) {
   nothing.compile = false;
   Report report = measure_report(path, {}, nothing);
   const std::vector<ReportSetting> settings = settings_of(options);
+  if (options.only_hosts) {
+    measure_on_hosts(options, report);
+    return report;
+  }
   if (std::filesystem::path(path).extension() != ".mlmodelc") report.compilation = compiled_apart(path);
   std::map<int, ReportMachine> machines;
   for (ReportSetting s : settings) {
@@ -87,6 +132,7 @@ Report measure(const ReportArguments& options) {
     const MeasuredSetting& made = report.settings.emplace_back(measured_apart(options.model, s));
     if (!made.failure) machines.emplace(threads, made.machine);
   }
+  measure_on_hosts(options, report);
   return report;
 }
 
@@ -100,6 +146,10 @@ bool is_saved(const std::string& path) { return std::filesystem::path(path).exte
 int report(ReportArguments options, const Outputs& outputs) {
   std::string& path = options.model.load.path;
   path = without_trailing_slashes(path);
+  if (options.only_hosts && options.hosts.empty()) throw UsageError("--only-on: expected hosts by --on");
+  if (!options.hosts.empty() && is_saved(path))
+    throw UsageError(fmt::format("--on: {} is a saved report; expected a model", path));
+  if (!options.hosts.empty()) check_hosts(far_report(options));
   const Report before = options.before.empty() ? Report() : read_saved(options.before);
   const Report made = is_saved(path) ? read_saved(path) : measure(options);
   if (!options.page.empty()) outputs.write(options.page, FileKind::page, report_page(made));
@@ -153,6 +203,10 @@ Command add_report(Arguments parent) {
       .check(number(0.01, 3600))
       .option_text("S");
   add_input_options(app, options->model.input);
+  list("--on", options->hosts, "Also measure on these machines, by ssh; nothing is left there", "HOST,...");
+  app.add_flag("--only-on", options->only_hosts, "With --on: do not measure on this machine");
+  app.add_option("--ssh", options->ssh, "With --on: another program than ssh, with arguments: 'ssh -p 2222'")
+      .option_text("COMMAND");
   const auto outputs = Outputs::of(app);
   outputs
       ->add_option("-o,--out", options->page, {{"", FileKind::page}},

@@ -47,9 +47,9 @@ class On(Case):
     def here(self):
         return self.script(self.folder / "here", HERE.format(tools=self.tools, folder=self.there))
 
-    def report(self, *arguments, ssh=None):
+    def report(self, *arguments, ssh=None, model=None):
         options = ("--threads", "1", "--seconds", "0.05", "--device", "reference", "--json")
-        done = subprocess.run([PROGRAM, "report", self.affine(), *options, "--ssh", str(ssh or self.here()), *map(str, arguments)],
+        done = subprocess.run([PROGRAM, "report", model or self.affine(), *options, "--ssh", str(ssh or self.here()), *map(str, arguments)],
                               capture_output=True, text=True, timeout=PATIENCE, env=self.environment, stdin=subprocess.DEVNULL)
         self.assertEqual(list(self.there.iterdir()), [], "left there")
         done.stderr = re.sub("moka report: .*measuring the speed of this machine takes .*\n", "", done.stderr)
@@ -70,16 +70,23 @@ class On(Case):
 class Hosts(On):
     def test_an_older_c_library_is_replaced(self):
         self.tool("getconf", "echo glibc 2.17")
-        done = self.report("--on", "old", "--only-on")
+        long = Path(self.affine()).rename(self.folder / ("long" * 24 + ".mlmodelc"))  # more than a name of tar holds in one field
+        done = self.report("--on", "old", "--only-on", model=long)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         answer = json.loads(done.stdout)
         self.assertEqual([s["name"] for s in answer["settings"]], ["old: 1 thread"])
         self.assertEqual(answer["processors"], os.cpu_count())
+        self.tool("tar", '/bin/tar "$@"; rm "$4"/lib/c/ld*')
+        self.fails("^the program does not run on the host: ")
+        (self.tools / "getconf").unlink()  # this machine's own is new enough
+        self.assertEqual(self.report("--on", "new", "--only-on").returncode, 0)
 
     def test_files_of_inputs_go_along(self):
         value = self.folder / "it's x.json"
         value.write_text("[[1, 2, 3, 4]]")
-        done = self.report("--on", "lab", "--only-on", "-i", f"x=@{value}", "-i", "y=[[1,1,1,1]]")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        done = self.report("--on", "lab", "--only-on", "-i", "x=@it's x.json", "-i", "y=[[1,1,1,1]]")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertGreater(self.settings(done)["lab: 1 thread"]["steady"]["count"], 0)
         done = self.report("--on", "lab", "-i", "x=@absent.json")

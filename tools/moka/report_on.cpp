@@ -65,15 +65,21 @@ std::vector<std::string> ssh_command(const std::string& given) {
   return words;
 }
 
-/// The file that a value of --input names, or "".
-std::string file_of_input(const std::string& input) {
+/// Where a value of --input names a file.
+struct NamedFile {
+  size_t at = 0;
+  std::string path;  ///< empty: it names none
+};
+
+NamedFile file_of_input(const std::string& input) {
   const size_t equal = input.starts_with('@') ? std::string::npos : input.find('=');
-  const std::string value = equal == std::string::npos ? input : input.substr(equal + 1);
-  if (value.starts_with("@@")) return "";
-  if (value.starts_with('@')) return parse_reference(value.substr(1)).path;
+  const size_t at = equal == std::string::npos ? 0 : equal + 1;
+  const std::string value = input.substr(at);
+  if (value.starts_with("@@")) return {};
+  if (value.starts_with('@')) return {at + 1, parse_reference(value.substr(1)).path};
   const FileReference named = parse_reference(value);
   std::error_code none;
-  return is_picture(named.extension) && fs::is_regular_file(named.path, none) ? named.path : "";
+  return {at, is_picture(named.extension) && fs::is_regular_file(named.path, none) ? named.path : ""};
 }
 
 std::string name_of(const fs::path& path) { return fs::absolute(path).lexically_normal().filename().string(); }
@@ -120,10 +126,10 @@ TarStream cargo(const ReportOn& on) {
   far.arguments.insert(far.arguments.end(), on.options.begin(), on.options.end());
   for (size_t i = 0; i < on.inputs.size(); i++) {
     std::string input = on.inputs[i];
-    if (const std::string file = file_of_input(input); !file.empty()) {
-      const std::string copy = fmt::format("inputs/{}/{}", i, name_of(file));
-      out.add_file(copy, file);
-      input.replace(input.find(file), file.size(), copy);
+    if (const NamedFile file = file_of_input(input); !file.path.empty()) {
+      const std::string copy = fmt::format("inputs/{}/{}", i, name_of(file.path));
+      out.add_file(copy, file.path);
+      input.replace(file.at, file.path.size(), copy);
     }
     far.arguments.insert(far.arguments.end(), {"--input", input});
   }
@@ -308,18 +314,23 @@ void check_hosts(const ReportOn& on) {
   }
   ssh_command(on.ssh);
   for (const std::string& input : on.inputs) {
-    const std::string file = file_of_input(input);
+    const std::string file = file_of_input(input).path;
     std::error_code none;
     if (!file.empty() && !fs::is_regular_file(file, none))
       throw UsageError(fmt::format("--input {}: there is no such file to copy", input));
   }
+  cargo(on);  // what cannot be copied is found before anything is measured
 }
 
 Report report_on(const std::string& host, const ReportOn& on) {
   Answered answered;
   {
     const SignalsForChild signals({SIGINT, SIGTERM, SIGHUP}, {SIGPIPE});
-    answered = run_there(host, on, signals);
+    try {
+      answered = run_there(host, on, signals);
+    } catch (const io::IoError& e) {
+      answered.reason = e.what();
+    }
   }
   if (const int signal = SignalsForChild::caught(); signal != 0) raise(signal);
   return report_that_came(host, answered);

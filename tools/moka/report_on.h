@@ -18,7 +18,7 @@ struct ReportOn {
   std::vector<std::string> options;  ///< of `moka report`, without those that name files
 };
 
-/// Throws UsageError for a host, an ssh program or an input that cannot be used.
+/// Throws UsageError for a host, an ssh program or an input that cannot be used, and IoError for what cannot be copied.
 void check_hosts(const ReportOn& on);
 /// Copies this program with its libraries, the model and the inputs into a new folder of the host, runs it there and
 /// removes the folder. The settings' names begin with the host. A host that fails has one setting, with a `failure`.

@@ -244,7 +244,8 @@ def test_conclusions_name_what_each_call_repeats(tmp_path):
         for _ in range(10):
             model.predict({"x": np.zeros((1, 100000), np.float64)})
     found = moka.trace_conclusions(trace.path, only=["converted-type"])
-    assert found.predictions == 10 and found.models == 1 and found.left_out == 0
+    # Models of other tests may still be loaded.
+    assert found.predictions == 10 and found.models >= 1 and found.left_out == 0
     (one,) = found.conclusions
     assert one.text == "converts float64 to float32 once a call: pass float32 arrays (input 'x')"
     assert one.count == 10 and one.seconds > 0

@@ -9,8 +9,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <string>
 
 namespace moka {
 
@@ -39,6 +41,16 @@ uintptr_t address(const void* p) { return reinterpret_cast<uintptr_t>(p); }
 size_t page() {
   static const auto bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   return bytes;
+}
+
+/// Bytes that programs can get before the kernel takes them from others; the largest number where it does not tell.
+uint64_t available_memory() {
+  std::ifstream in("/proc/meminfo");
+  std::string name;
+  uint64_t kibibytes = 0;
+  for (std::string rest; in >> name >> kibibytes; std::getline(in, rest))
+    if (name == "MemAvailable:") return kibibytes * 1024;
+  return UINT64_MAX;
 }
 
 Error failed(std::string_view call) {
@@ -85,6 +97,9 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::make(size_t bytes) {
   if (bytes == 0) return fail(ErrorCode::invalid_argument, "shared memory of 0 bytes");
   if (bytes > static_cast<size_t>(INT64_MAX) - page())
     return fail(ErrorCode::out_of_budget, "no shared memory of ", bytes, " bytes");
+  // The kernel gives all that it has, and then ends programs.
+  if (const uint64_t most = available_memory(); bytes > most)
+    return fail(ErrorCode::out_of_budget, "no shared memory of ", bytes, " bytes: ", most, " are available");
   const int file = ::memfd_create("moka", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return failed("memfd_create");
   const auto size = static_cast<off_t>((bytes + page() - 1) / page() * page());
@@ -118,9 +133,10 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::borrow(void* at, size_t byte
   std::shared_ptr<SharedMemory> m(new SharedMemory);
   m->data_ = static_cast<std::byte*>(at);
   m->bytes_ = bytes;
-  const uintptr_t first = address(at) / page() * page();
-  m->page_bytes_ = (address(at) - first + bytes + page() - 1) / page() * page();
-  m->pages_ = {reinterpret_cast<std::byte*>(first), [](std::byte*) {}};
+  if (address(at) % page() == 0 && bytes % page() == 0) {
+    m->page_bytes_ = bytes;
+    m->pages_ = {m->data_, [](std::byte*) {}};
+  }
   m->self_ = m;
   MOKA_TRY(m->list());
   return m;

@@ -27,7 +27,7 @@ class SharedMemory {
   size_t bytes() const { return bytes_; }
   int file() const { return file_; }           ///< -1: none
   uint64_t offset() const { return offset_; }  ///< of the memory in its file
-  /// The pages around the memory, which live as long as the pointer.
+  /// The pages of the memory, which live as long as the pointer; nullptr: they have other things, too.
   std::shared_ptr<std::byte> pages() const { return pages_; }
   size_t page_bytes() const { return page_bytes_; }
 

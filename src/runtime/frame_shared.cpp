@@ -152,7 +152,7 @@ const Frame::Shared* Frame::shared_of(const kernel::Device& device, const std::b
   if (data >= arena && data + bytes <= arena + arena_bytes_) {
     memory = pages = arena_;
     size = arena_bytes_;
-  } else if (const auto found = SharedMemory::find(data, bytes)) {
+  } else if (const auto found = SharedMemory::find(data, bytes); found != nullptr && found->pages() != nullptr) {
     memory = found;
     pages = found->pages();
     size = found->page_bytes();

@@ -206,6 +206,8 @@ TEST(SharedMemory, BadDescriptorsAreErrors) {
   ::close(file);
   EXPECT_NE(refused([] { SharedBuffer(0); }).find("0 bytes"), std::string::npos);
   EXPECT_NE(refused([] { SharedBuffer(SIZE_MAX); }), "no error");
+  // More than a machine has, and few enough for a file.
+  EXPECT_NE(refused([] { SharedBuffer(size_t{1} << 50); }).find("are available"), std::string::npos);
   alignas(64) static char own[256];
   const SharedBuffer over = SharedBuffer::over(own, 256);
   EXPECT_NE(refused([] { SharedBuffer::over(own + 64, 64); }).find("shared already"), std::string::npos);

@@ -44,6 +44,7 @@ enum class FileKind : uint8_t {
   folder,  ///< a folder for files of other kinds
   rates,
   kernel_times,
+  capture,  ///< JSON of moka capture
 };
 
 /// Why a file or folder is not written.

@@ -8,7 +8,7 @@
 namespace moka {
 namespace {
 
-static_assert(static_cast<int>(FileKind::kernel_times) == static_cast<int>(OutputKind::kernel_times));
+static_assert(static_cast<int>(FileKind::capture) == static_cast<int>(OutputKind::capture));
 OutputKind internal(FileKind kind) { return static_cast<OutputKind>(kind); }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "moka/trace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <tuple>
@@ -13,9 +14,16 @@
 
 namespace moka {
 
+namespace {
+void check_ring(const TraceRing& ring) {
+  if (!(ring.seconds >= 0) || std::isinf(ring.seconds))
+    throw Exception(ErrorKind::invalid_argument, cat("ring: expected seconds from 0 on, got ", ring.seconds));
+}
+}  // namespace
+
 Trace::Trace(const std::filesystem::path& path, Overwrite overwrite, const TraceRing& ring)
-    : path_(
-          api::unwrap(trace::start(boundary::native(path), overwrite == Overwrite::any, {ring.bytes, ring.seconds}))) {}
+    : path_((check_ring(ring), api::unwrap(trace::start(boundary::native(path), overwrite == Overwrite::any,
+                                                        {ring.bytes, ring.seconds})))) {}
 Trace::Trace(Trace&& other) noexcept : path_(std::move(other.path_)), is_open_(std::exchange(other.is_open_, false)) {}
 
 Trace::~Trace() {

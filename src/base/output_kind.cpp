@@ -146,6 +146,7 @@ constexpr KindOfFile kFiles[] = {
     {OutputKind::page, "a page of Moka",
      [](std::string_view b) { return head_of(b).find("<meta name=\"generator\" content=\"Moka\">") != b.npos; }},
     {OutputKind::report, "a saved report", [](std::string_view b) { return has_format(b, "moka-report"); }},
+    {OutputKind::capture, "a capture", [](std::string_view b) { return has_format(b, "moka-capture"); }},
     {OutputKind::rates, "a file of rates", [](std::string_view b) { return has_format(b, "moka unit rates"); }},
     {OutputKind::kernel_times, "a kernel cache", [](std::string_view b) { return has_format(b, "moka kernel times"); }},
     {OutputKind::array, "an array (.npy)", [](std::string_view b) { return b.starts_with("\x93NUMPY"); }},

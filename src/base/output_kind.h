@@ -29,6 +29,7 @@ enum class OutputKind : uint8_t {
   folder,  ///< a folder for files of other kinds
   rates,
   kernel_times,
+  capture,  ///< JSON of moka capture
   packed_weights,
   digests,    ///< of a model's files, beside packed weights
   pipelines,  ///< of a GPU

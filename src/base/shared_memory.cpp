@@ -6,9 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -43,14 +45,31 @@ size_t page() {
   return bytes;
 }
 
+/// Bytes that the limits of control groups leave; the largest number without limits.
+uint64_t left_to_container() {
+  uint64_t least = UINT64_MAX;
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (!line.starts_with("0::/")) continue;
+    const std::filesystem::path root = "/sys/fs/cgroup";
+    for (std::filesystem::path at = root / line.substr(4);; at = at.parent_path()) {
+      uint64_t most = 0, used = 0;
+      std::ifstream limit(at / "memory.max"), now(at / "memory.current");
+      if (limit >> most && now >> used) least = std::min(least, most > used ? most - used : 0);
+      if (at == root || at == at.parent_path()) break;
+    }
+  }
+  return least;
+}
+
 /// Bytes that programs can get before the kernel takes them from others; the largest number where it does not tell.
 uint64_t available_memory() {
   std::ifstream in("/proc/meminfo");
   std::string name;
   uint64_t kibibytes = 0;
   for (std::string rest; in >> name >> kibibytes; std::getline(in, rest))
-    if (name == "MemAvailable:") return kibibytes * 1024;
-  return UINT64_MAX;
+    if (name == "MemAvailable:") return std::min(kibibytes * 1024, left_to_container());
+  return left_to_container();
 }
 
 Error failed(std::string_view call) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "concluding/user_rules.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/json_depth.h"
 #include "base/pattern.h"
+#include "concluding/rule.h"
 
 namespace moka::concluding {
 
@@ -79,6 +81,13 @@ Result<UserRule> parse_user_rule(const RulesJson& json, const std::string& place
   MOKA_TRY(read_members(least, kAtLeast, cat(place, ".atLeast"), set_number));
   if (out.name.empty() || out.says.empty())
     return fail(ErrorCode::malformed, place, ": expected a name and what it says");
+  constexpr std::string_view kLanes[] = {"Activity", "Data", "Compute"};
+  if (!out.lane.empty() && std::none_of(std::begin(kLanes), std::end(kLanes),
+                                        [&](std::string_view lane) { return matches_pattern(out.lane, lane); }))
+    return fail(ErrorCode::malformed, place, ".where.lane: expected Activity, Data or Compute, got '", out.lane, "'");
+  for (const Rule& rule : rules())
+    if (rule.name == out.name)
+      return fail(ErrorCode::malformed, place, ".name: '", out.name, "' is the name of a rule of Moka");
   return out;
 }
 

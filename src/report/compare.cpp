@@ -167,7 +167,14 @@ ReportComparison compare_reports(const Report& before, const Report& after, doub
   }
   for (const MeasuredSetting& b : before.settings)
     if (reporting::find(after, b.name) == nullptr) to.remark(b.name + ": only the old report has this setting");
-  if (matched == 0) to.regression("the reports have no setting in common");
+  if (matched == 0) {
+    const auto names = [](const Report& r) {
+      std::string out;
+      for (const MeasuredSetting& s : r.settings) out += (out.empty() ? "" : ", ") + s.name;
+      return out;
+    };
+    to.regression(cat("the reports have no setting in common: ", names(before), " and ", names(after)));
+  }
   return out;
 }
 

@@ -159,7 +159,6 @@ const Frame::Shared* Frame::shared_of(const kernel::Device& device, const std::b
   } else {
     return nullptr;
   }
-  std::erase_if(shared_, [](const Shared& s) { return s.memory.expired(); });
   for (const Shared& s : shared_)
     if (s.device == &device && s.first == pages.get() && s.bytes == size) return s.buffer != nullptr ? &s : nullptr;
   auto buffer = device.memory()->share(pages, size);
@@ -179,6 +178,8 @@ Frame::Bound Frame::bound_of(const Crossing& c) {
 }
 
 Status Frame::bind_crossings() {
+  // Memory that the caller has given up goes with what is compiled for it.
+  std::erase_if(shared_, [](const Shared& s) { return s.memory.expired(); });
   std::vector<Bound> now;
   for (const Crossing& c : crossings_) now.push_back(bound_of(c));
   if (std::all_of(now.begin(), now.end(), [](const Bound& b) { return b.buffer == nullptr; })) now.clear();

@@ -30,8 +30,11 @@ class Live(Case):
             self.environment.pop(name, None)
 
     def outsider(self, *arguments, **variables):
-        """Starts the program, and waits until it has predicted."""
-        running = subprocess.Popen([OUTSIDER, self.affine(), str(PATIENCE), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        """Starts the program, and waits until it has predicted. Another one may have the model open."""
+        model = self.folder / "affine.mlmodelc"
+        if not model.exists():
+            self.affine()
+        running = subprocess.Popen([OUTSIDER, model, str(PATIENCE), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True, env={**self.environment, **{k: str(v) for k, v in variables.items()}})
         self.addCleanup(running.wait)
         self.addCleanup(running.kill)

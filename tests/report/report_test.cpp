@@ -257,7 +257,7 @@ TEST(Report, ComparisonRemarksOnSettings) {
   EXPECT_EQ(found.remarks,
             (std::vector<std::string>{"the models have different names: net and other", "default: fails now: no"}));
   b.settings[0].name = "else";
-  EXPECT_EQ(compare_reports(a, b).remarks.back(), "the reports have no setting in common");
+  EXPECT_EQ(compare_reports(a, b).remarks.back(), "the reports have no setting in common: default and else");
   b = measured();
   for (ReportedOperation& o : b.settings[0].operations)
     if (o.name == "first") o.kernel = "another";

@@ -65,6 +65,27 @@ std::vector<std::string> lines_of(const std::string& cell, Shrink shrink, size_t
   }
 }
 
+/// Control characters of foreign texts would move the cursor or change the terminal: "\x1b".
+std::string without_controls(std::string text) {
+  const auto is_control = [](unsigned char c, unsigned char next) {
+    return c < ' ' || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0);
+  };
+  std::string out;
+  for (size_t i = 0; i < text.size(); i++) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    if (!is_control(c, next)) {
+      out += text[i];
+      continue;
+    }
+    const unsigned char shown = c == 0xc2 ? next : c;
+    i += c == 0xc2 ? 1 : 0;
+    out += "\\x";
+    for (const int digit : {shown >> 4, shown & 15}) out += "0123456789abcdef"[digit];
+  }
+  return out;
+}
+
 }  // namespace
 
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -76,6 +97,7 @@ void Table::add_row(std::vector<std::string> cells) {
   if (cells.size() > columns_.size())
     fail("table", "expected at most ", columns_.size(), " cells in a row, got ", cells.size());
   cells.resize(columns_.size());
+  for (std::string& cell : cells) cell = without_controls(std::move(cell));
   rows_.push_back(std::move(cells));
 }
 

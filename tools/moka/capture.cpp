@@ -135,7 +135,7 @@ fs::path json_beside(const std::string& page) {
 int capture(const CaptureArguments& options, const Outputs& outputs) {
   const fs::path json_path = json_beside(options.page);
   if (!options.page.empty()) outputs.check(options.page, FileKind::page);
-  if (!json_path.empty()) outputs.check(json_path.string(), FileKind::json);
+  if (!json_path.empty()) outputs.check(json_path.string(), FileKind::capture);
   const Model model = load(options.load, configuration(options.load));
   Features inputs = model.random_inputs(options.input.seed);
   if (!options.input.inputs.empty()) {
@@ -156,7 +156,7 @@ int capture(const CaptureArguments& options, const Outputs& outputs) {
   Capture made = model.capture(inputs, settings);
   made.model = options.load.path;
   if (!options.page.empty()) outputs.write(options.page, FileKind::page, capture_page(made));
-  if (!json_path.empty()) outputs.write(json_path, FileKind::json, to_json(made));
+  if (!json_path.empty()) outputs.write(json_path, FileKind::capture, to_json(made));
   print(options.json ? to_json(made) : capture_text(made, options));
   return kFine;
 }

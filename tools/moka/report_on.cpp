@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
 #include <link.h>
+#include <signal.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -246,7 +247,10 @@ Answered run_there(const std::string& host, const ReportOn& on, const SignalsFor
   FarErrors errors(host);
   std::thread answers([&] {
     read_blocks(ssh.answer, [&](std::string_view block) {
-      if (out.json.size() <= kLargestAnswer) out.json += block;
+      if (out.json.size() <= kLargestAnswer)
+        out.json += block;
+      else
+        kill(ssh.process, SIGKILL);
     });
   });
   std::thread said([&] { read_blocks(ssh.errors, [&](std::string_view block) { errors.take(block); }); });

@@ -190,7 +190,7 @@ struct Call {
   std::vector<runtime::InputValue> inputs;
   std::vector<runtime::OutputMemory> outputs;
   std::vector<std::array<int64_t, 2>> image_shapes;  // that `outputs` refers to
-  std::vector<ir::Dict> dicts;
+  std::vector<boundary::InputMemory> memory;
 };
 
 /// A call for one prediction. A prediction within another one gets another call.
@@ -247,7 +247,7 @@ Result<runtime::StateValue*> state_of(State& state, const std::string& name, con
 
 Status set_inputs(const runtime::Model& runs, const import::FunctionDescription& f, State* state, Call& call) {
   call.inputs.clear();
-  call.dicts.resize(std::max(call.dicts.size(), call.types.size()));
+  call.memory.resize(std::max(call.memory.size(), call.types.size()));
   for (size_t i = 0; i < call.types.size(); i++) {
     const ir::Type& type = call.types[i];
     if (type.is_state()) {
@@ -255,7 +255,7 @@ Status set_inputs(const runtime::Model& runs, const import::FunctionDescription&
       continue;
     }
     const size_t at = runs.features()[i];
-    MOKA_TRY(api::set_given(f.inputs[at], type, call.asked.given[at], call.dicts[i], call.inputs.emplace_back()));
+    MOKA_TRY(api::set_given(f.inputs[at], type, call.asked.given[at], call.memory[i], call.inputs.emplace_back()));
   }
   return {};
 }

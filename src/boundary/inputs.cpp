@@ -300,10 +300,10 @@ void set_dict(const Dictionary& from, bool string_keys, ir::Dict& to) {
 }  // namespace
 
 Status set_input_value(const import::FeatureDescription& f, const ir::Type& type, const FeatureValue& value,
-                       ir::Dict& dict, runtime::InputValue& to) {
+                       InputMemory& memory, runtime::InputValue& to) {
   if (const auto* d = std::get_if<Dictionary>(&value)) {
-    set_dict(*d, f.string_keys, dict);
-    to = &dict;
+    set_dict(*d, f.string_keys, memory.dict);
+    to = &memory.dict;
     return {};
   }
   if (const auto* t = std::get_if<std::string>(&value)) {
@@ -323,7 +323,9 @@ Status set_input_value(const import::FeatureDescription& f, const ir::Type& type
     pictures::Frame frame = MOKA_TRY_IN(frame_of(*b), cat("input '", f.name, "'"));
     const int64_t width = s[s.rank() - 1], height = s[s.rank() - 2];
     const auto placement = MOKA_TRY_IN(placement_of(*b, width, height), cat("input '", f.name, "'"));
-    to = runtime::FittedFrame{{frame, placement, width, height}, plane_order(f)};
+    if (memory.frame == nullptr) memory.frame = std::make_unique<runtime::FittedFrame>();
+    *memory.frame = {{frame, placement, width, height}, plane_order(f)};
+    to = memory.frame.get();
     return {};
   }
   if (const auto* x = std::get_if<double>(&value)) {
@@ -339,9 +341,9 @@ Status set_input_value(const import::FeatureDescription& f, const ir::Type& type
   return MOKA_TRY_IN(check_numbers(f, type.dtype(), value), cat("input '", f.name, "'")), Status{};
 }
 
-Status set_given(const import::FeatureDescription& f, const ir::Type& type, const FeatureValue* value, ir::Dict& dict,
-                 runtime::InputValue& to) {
-  if (value != nullptr) return set_input_value(f, type, *value, dict, to);
+Status set_given(const import::FeatureDescription& f, const ir::Type& type, const FeatureValue* value,
+                 InputMemory& memory, runtime::InputValue& to) {
+  if (value != nullptr) return set_input_value(f, type, *value, memory, to);
   to = default_value(f, type);
   return {};
 }

@@ -34,17 +34,23 @@ bool has_default_at_limit(const import::FeatureDescription& feature);
 /// What the planes of an image input hold.
 kernel::PlaneOrder plane_order(const import::FeatureDescription& feature);
 kernel::Pixels pixels_of(const Image& image);
-/// Sets `to` to what a prediction gets for a given input: the value's own memory, or that of `dict`, which it sets. The
-/// value has passed input_type. Error invalid_argument: numbers that the type of the input, or its described one,
+/// Where values are that a prediction takes in another form than the caller has them.
+struct InputMemory {
+  ir::Dict dict;
+  std::unique_ptr<runtime::FittedFrame> frame;
+};
+
+/// Sets `to` to what a prediction gets for a given input: the value's own memory, or `memory`, which it sets. The value
+/// has passed input_type. Error invalid_argument: numbers that the type of the input, or its described one,
 /// lacks.
 Status set_input_value(const import::FeatureDescription& feature, const ir::Type& type, const FeatureValue& value,
-                       ir::Dict& dict, runtime::InputValue& to);
+                       InputMemory& memory, runtime::InputValue& to);
 /// What a prediction gets for a missing optional input.
 runtime::InputValue default_value(const import::FeatureDescription& feature, const ir::Type& type);
 
 /// One of the two, for the input's value or nullptr.
 Status set_given(const import::FeatureDescription& feature, const ir::Type& type, const FeatureValue* value,
-                 ir::Dict& dict, runtime::InputValue& to);
+                 InputMemory& memory, runtime::InputValue& to);
 
 /// Whether the described multi-array may have this shape.
 Status check_array_shape(const import::FeatureDescription& feature, std::span<const int64_t> shape);

@@ -196,7 +196,7 @@ void Model::set_up_devices() {
 size_t Model::frame_bytes_for(uint32_t without, const PredictionRequest& request) const {
   size_t most = 0;
   for (const InputValue& value : request.inputs)
-    if (const auto* frame = std::get_if<FittedFrame>(&value)) most = std::max(most, frame_room_for(*frame));
+    if (const auto* frame = std::get_if<const FittedFrame*>(&value)) most = std::max(most, frame_room_for(**frame));
   for (size_t i = 0; most > 0 && i < devices_.size(); i++)
     if ((without >> i & 1) == 0 && devices_[i]->takes_frames()) return most;
   return 0;

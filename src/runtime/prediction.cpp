@@ -76,7 +76,7 @@ Status bind_absent(const Absent& value, const ir::Type& type, size_t i, Session&
 Status bind_input(const InputValue& value, const ir::Type& type, std::string_view name, size_t i, Session& s) {
   if (const auto* array = std::get_if<ir::ArrayView>(&value)) return bind_array(*array, type, name, i, s);
   if (const auto* picture = std::get_if<Picture>(&value)) return bind_picture(*picture, type, name, i, s);
-  if (const auto* frame = std::get_if<FittedFrame>(&value)) return bind_frame(*frame, type, name, i, s);
+  if (const auto* frame = std::get_if<const FittedFrame*>(&value)) return bind_frame(**frame, type, name, i, s);
   if (const auto* absent = std::get_if<Absent>(&value)) return bind_absent(*absent, type, i, s);
   if (const auto* strings = std::get_if<const std::string*>(&value))
     s.frame->set_input(i, *strings);

@@ -31,7 +31,7 @@ struct Picture {
 /// The value of an input or of a state. An array has as many elements as the input, of any type. What it points to
 /// outlives the prediction, which only reads it but for a state.
 using InputValue =
-    std::variant<Absent, ir::ArrayView, const std::string*, const ir::Dict*, Picture, FittedFrame, StateValue*>;
+    std::variant<Absent, ir::ArrayView, const std::string*, const ir::Dict*, Picture, const FittedFrame*, StateValue*>;
 
 /// The memory in which an output is computed if the plan allows to choose it and the types agree. Otherwise it is the
 /// session's.

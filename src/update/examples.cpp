@@ -18,7 +18,7 @@ namespace {
 /// What the values of an example must outlive.
 struct Held {
   Features features;
-  std::vector<ir::Dict> dicts;
+  std::vector<boundary::InputMemory> memory;
 };
 
 std::string list_of(const std::vector<std::string>& labels) {
@@ -118,13 +118,13 @@ Status set_inputs(const runtime::Model& front, Features example, Example& to) {
   auto held = std::make_shared<Held>();
   held->features = std::move(example);
   const auto inputs = front.ir().body().inputs();
-  held->dicts.resize(inputs.size());
+  held->memory.resize(inputs.size());
   for (size_t i = 0; i < inputs.size(); i++) {
     const import::FeatureDescription& f = front.feature(i);
     const FeatureValue* value = held->features.find(f.name);
     if (value != nullptr && std::holds_alternative<std::monostate>(*value)) value = nullptr;
     to.types.push_back(MOKA_TRY(boundary::given_type(f, inputs[i]->type, value)));
-    MOKA_TRY(boundary::set_given(f, to.types.back(), value, held->dicts[i], to.inputs.emplace_back()));
+    MOKA_TRY(boundary::set_given(f, to.types.back(), value, held->memory[i], to.inputs.emplace_back()));
   }
   to.owner = std::move(held);
   return {};

@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DIN=file -DOUT=file.cpp -DNAMESPACE=ns -DNAME=name -P embed.cmake
-# Writes the bytes of IN as ns::<name>_bytes and ns::<name>_size.
+# Writes the bytes of IN as ns::<name>_bytes and ns::<name>_size. With INCLUDES, a list of files, each replaces its line
+# /*INCLUDE file*/ in IN.
 file(READ ${IN} hex HEX)
+foreach(include ${INCLUDES})
+  get_filename_component(file ${include} NAME)
+  string(HEX "/*INCLUDE ${file}*/\n" mark)
+  file(READ ${include} content HEX)
+  string(REPLACE "${mark}" "${content}" hex "${hex}")
+endforeach()
 string(LENGTH "${hex}" digits)
 math(EXPR size "${digits} / 2")
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
